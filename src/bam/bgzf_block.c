@@ -58,6 +58,21 @@ ssize_t bgzf_block_deflate(struct bgzf_coder *coder, struct bgzf_method method,
     return (ssize_t)bgzf_block_store(out, raw_bytes);
 }
 
+int bgzf_append(struct byte_buffer *out, struct bgzf_method method, const uint8_t *raw,
+                size_t raw_bytes)
+{
+    struct bgzf_coder coder = {0};
+    ssize_t size = 0;
+    for (size_t at = 0; size >= 0 && at < raw_bytes; at += BGZF_PAYLOAD_BYTES) {
+        size_t n = raw_bytes - at < BGZF_PAYLOAD_BYTES ? raw_bytes - at : BGZF_PAYLOAD_BYTES;
+        size = bgzf_block_deflate(&coder, method, raw + at, n,
+                                  byte_buffer_reserve(out, BGZF_MAX_BYTES));
+        if (size > 0) out->n_bytes += (size_t)size;
+    }
+    bgzf_coder_release(&coder);
+    return size < 0 ? -1 : 0;
+}
+
 int bgzf_block_inflate(struct bgzf_coder *coder, const uint8_t *block, size_t block_bytes,
                        uint8_t *out)
 {

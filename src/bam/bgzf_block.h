@@ -13,6 +13,7 @@
 #define ROCKSORT_BAM_BGZF_BLOCK_H
 
 #include "bam/bgzf_engine.h"
+#include "util/byte_buffer.h"
 
 enum {
     BGZF_HEADER_BYTES = 18,             /* as this program and htslib write it */
@@ -45,6 +46,10 @@ int bgzf_block_inflate(struct bgzf_coder *coder, const uint8_t *block, size_t bl
  */
 ssize_t bgzf_block_deflate(struct bgzf_coder *coder, struct bgzf_method method,
                            const uint8_t *raw, size_t raw_bytes, uint8_t *out);
+
+/* Appends any number of bytes to `out`, in blocks. Returns 0, or -1 if the library fails. */
+int bgzf_append(struct byte_buffer *out, struct bgzf_method method, const uint8_t *raw,
+                size_t raw_bytes);
 
 /*
  * Level 0 without a copy: the caller writes raw_bytes to out + BGZF_STORED_OFFSET, then

@@ -41,19 +41,19 @@ void arrow_coder_release(struct arrow_coder *coder)
 /* ---- bytes ---- */
 
 /* Appends zeros until n_bytes is a multiple of 8. */
-static void append_padding(struct column_bytes *out, size_t n_bytes)
+static void append_padding(struct byte_buffer *out, size_t n_bytes)
 {
     static const uint8_t zeros[8];
-    column_bytes_copy(out, zeros, (0 - n_bytes) & 7);
+    byte_buffer_copy(out, zeros, (0 - n_bytes) & 7);
 }
 
 /* Appends the metadata of a message, which precede its body. Returns their size. */
 static uint32_t append_metadata(struct arrow_coder *coder, flat_place message,
-                                struct column_bytes *out)
+                                struct byte_buffer *out)
 {
     size_t n_bytes;
     const uint8_t *metadata = flat_finish(&coder->flat, message, &n_bytes);
-    uint8_t *at = column_bytes_append(out, 8 + n_bytes);
+    uint8_t *at = byte_buffer_append(out, 8 + n_bytes);
     at = put_u32(put_u32(at, UINT32_MAX), n_bytes);
     memcpy(at, metadata, n_bytes);
     return (uint32_t)(8 + n_bytes);
@@ -72,15 +72,15 @@ static flat_place make_message(struct arrow_coder *coder, uint8_t kind, flat_pla
     return flat_table_end(flat);
 }
 
-void arrow_put_file_begin(struct column_bytes *out)
+void arrow_put_file_begin(struct byte_buffer *out)
 {
-    column_bytes_copy(out, magic, strlen(magic));
+    byte_buffer_copy(out, magic, strlen(magic));
     append_padding(out, strlen(magic));
 }
 
-void arrow_put_stream_end(struct column_bytes *out)
+void arrow_put_stream_end(struct byte_buffer *out)
 {
-    (void)put_u32(put_u32(column_bytes_append(out, 8), UINT32_MAX), 0);
+    (void)put_u32(put_u32(byte_buffer_append(out, 8), UINT32_MAX), 0);
 }
 
 /* ---- schema ---- */
@@ -227,7 +227,7 @@ static flat_place make_schema(struct arrow_coder *coder, const struct column_sch
 }
 
 void arrow_put_schema(struct arrow_coder *coder, const struct column_schema *schema,
-                      sam_hdr_t *header, struct column_bytes *out)
+                      sam_hdr_t *header, struct byte_buffer *out)
 {
     flat_clear(&coder->flat);
     flat_place place = make_schema(coder, schema, header);
@@ -241,14 +241,14 @@ struct body {
     struct arrow_coder *coder;
     enum column_codec codec;
     int level;
-    struct column_bytes *out;           /* NULL: only count nodes and buffers */
+    struct byte_buffer *out;           /* NULL: only count nodes and buffers */
     size_t begin;                       /* of the body in `out` */
-    struct column_bytes nodes, buffers; /* pairs of numbers of 64 bits */
+    struct byte_buffer nodes, buffers; /* pairs of numbers of 64 bits */
 };
 
-static void put_pair(struct column_bytes *pairs, uint64_t first, uint64_t second)
+static void put_pair(struct byte_buffer *pairs, uint64_t first, uint64_t second)
 {
-    (void)put_u64(put_u64(column_bytes_append(pairs, 16), first), second);
+    (void)put_u64(put_u64(byte_buffer_append(pairs, 16), first), second);
 }
 
 static void add_node(struct body *body, uint64_t n_rows, uint64_t n_nulls)
@@ -263,18 +263,18 @@ static void add_node(struct body *body, uint64_t n_rows, uint64_t n_nulls)
  */
 static bool append_zstd(struct body *body, const uint8_t *from, size_t n_bytes)
 {
-    struct column_bytes *out = body->out;
+    struct byte_buffer *out = body->out;
     struct arrow_coder *coder = body->coder;
     size_t bound = ZSTD_compressBound(n_bytes), spare = ZSTD_compressBound(ZSTD_BLOCKSIZE_MAX);
     if (!coder->zstd) coder->zstd = ZSTD_createCCtx();
     xalloc_require(coder->zstd != NULL);
-    if (out->room - out->n_bytes < n_bytes / 4) (void)column_bytes_reserve(out, bound);
+    if (out->room - out->n_bytes < n_bytes / 4) (void)byte_buffer_reserve(out, bound);
     size_t room = out->room - out->n_bytes;
-    size_t size = ZSTD_compressCCtx(coder->zstd, column_bytes_reserve(out, 0), room, from, n_bytes,
+    size_t size = ZSTD_compressCCtx(coder->zstd, byte_buffer_reserve(out, 0), room, from, n_bytes,
                                     body->level);
     /* With little room zstd writes other bytes, but the output must not depend on the room. */
     if (room < bound && (ZSTD_isError(size) || room - size < spare))
-        size = ZSTD_compressCCtx(coder->zstd, column_bytes_reserve(out, bound), bound, from,
+        size = ZSTD_compressCCtx(coder->zstd, byte_buffer_reserve(out, bound), bound, from,
                                  n_bytes, body->level);
     if (ZSTD_isError(size)) return false;
     out->n_bytes += size;
@@ -290,24 +290,24 @@ static bool append_lz4(struct body *body, const uint8_t *from, size_t n_bytes)
         .autoFlush = 1,
     };
     static const LZ4F_compressOptions_t options = {.stableSrc = 1};
-    struct column_bytes *out = body->out;
+    struct byte_buffer *out = body->out;
     LZ4F_cctx *lz4 = body->coder->lz4;
     if (!lz4) xalloc_require(!LZ4F_isError(LZ4F_createCompressionContext(&lz4, LZ4F_VERSION)));
     body->coder->lz4 = lz4;
-    size_t size = LZ4F_compressBegin(lz4, column_bytes_reserve(out, LZ4F_HEADER_SIZE_MAX),
+    size_t size = LZ4F_compressBegin(lz4, byte_buffer_reserve(out, LZ4F_HEADER_SIZE_MAX),
                                      LZ4F_HEADER_SIZE_MAX, &preferences);
     for (size_t at = 0; at < n_bytes && !LZ4F_isError(size);) {
         out->n_bytes += size;
         size_t n = n_bytes - at < BLOCK_BYTES ? n_bytes - at : BLOCK_BYTES;
         size_t bound = LZ4F_compressBound(n, &preferences);
-        size = LZ4F_compressUpdate(lz4, column_bytes_reserve(out, bound), bound, from + at, n,
+        size = LZ4F_compressUpdate(lz4, byte_buffer_reserve(out, bound), bound, from + at, n,
                                    &options);
         at += n;
     }
     if (LZ4F_isError(size)) return false;
     out->n_bytes += size;
     size_t bound = LZ4F_compressBound(0, &preferences);
-    size = LZ4F_compressEnd(lz4, column_bytes_reserve(out, bound), bound, &options);
+    size = LZ4F_compressEnd(lz4, byte_buffer_reserve(out, bound), bound, &options);
     if (LZ4F_isError(size)) return false;
     out->n_bytes += size;
     return true;
@@ -316,23 +316,23 @@ static bool append_lz4(struct body *body, const uint8_t *from, size_t n_bytes)
 /* Appends a buffer. With compression its original size precedes it, or -1 if it is stored. */
 static void add_buffer(struct body *body, const uint8_t *bytes, size_t n_bytes)
 {
-    struct column_bytes *out = body->out;
+    struct byte_buffer *out = body->out;
     if (!out) {
         put_pair(&body->buffers, 0, 0);
         return;
     }
     size_t begin = out->n_bytes;
     if (n_bytes > 0 && body->codec != COLUMN_CODEC_NONE) {
-        (void)put_u64(column_bytes_append(out, 8), n_bytes);
+        (void)put_u64(byte_buffer_append(out, 8), n_bytes);
         bool done = body->codec == COLUMN_CODEC_ZSTD ? append_zstd(body, bytes, n_bytes)
                                                      : append_lz4(body, bytes, n_bytes);
         if (!done || out->n_bytes >= begin + 8 + n_bytes) {
             out->n_bytes = begin;
-            (void)put_u64(column_bytes_append(out, 8), UINT64_MAX);
-            column_bytes_copy(out, bytes, n_bytes);
+            (void)put_u64(byte_buffer_append(out, 8), UINT64_MAX);
+            byte_buffer_copy(out, bytes, n_bytes);
         }
     } else {
-        column_bytes_copy(out, bytes, n_bytes);
+        byte_buffer_copy(out, bytes, n_bytes);
     }
     put_pair(&body->buffers, begin - body->begin, out->n_bytes - begin);
     append_padding(out, out->n_bytes - begin);
@@ -418,7 +418,7 @@ static flat_place make_batch_message(const struct body *body, uint64_t n_rows, u
  * its final place, without a copy.
  */
 struct arrow_place arrow_put_batch(struct arrow_coder *coder, const struct encoded_batch *batch,
-                                   struct column_bytes *out)
+                                   struct byte_buffer *out)
 {
     const struct column_schema *schema = batch->schema;
     struct body counted = {.coder = coder, .codec = batch->request->codec}, body = counted;
@@ -442,16 +442,16 @@ struct arrow_place arrow_put_batch(struct arrow_coder *coder, const struct encod
 }
 
 struct arrow_place arrow_put_references(struct arrow_coder *coder, sam_hdr_t *header,
-                                        struct column_bytes *out)
+                                        struct byte_buffer *out)
 {
-    struct column_bytes offsets = {0}, names = {0}, bytes = {0};
+    struct byte_buffer offsets = {0}, names = {0}, bytes = {0};
     struct body body = {.coder = coder, .out = &bytes};
     int n = sam_hdr_nref(header);
-    (void)put_u32(column_bytes_append(&offsets, 4), 0);
+    (void)put_u32(byte_buffer_append(&offsets, 4), 0);
     for (int i = 0; i < n; i++) {
         const char *name = sam_hdr_tid2name(header, i);
-        column_bytes_copy(&names, name, strlen(name));
-        (void)put_u32(column_bytes_append(&offsets, 4), names.n_bytes);
+        byte_buffer_copy(&names, name, strlen(name));
+        (void)put_u32(byte_buffer_append(&offsets, 4), names.n_bytes);
     }
     flat_clear(&coder->flat);
     add_node(&body, (uint64_t)n, 0);
@@ -469,7 +469,7 @@ struct arrow_place arrow_put_references(struct arrow_coder *coder, sam_hdr_t *he
     flat_place message = make_message(coder, ARROW_HEADER_DICTIONARY, flat_table_end(flat),
                                       bytes.n_bytes);
     place.metadata_bytes = append_metadata(coder, message, out);
-    column_bytes_copy(out, bytes.bytes, bytes.n_bytes);
+    byte_buffer_copy(out, bytes.bytes, bytes.n_bytes);
     free(bytes.bytes);
     release_body(&body);
     return place;
@@ -479,7 +479,7 @@ struct arrow_place arrow_put_references(struct arrow_coder *coder, sam_hdr_t *he
 
 size_t arrow_put_file_end(struct arrow_coder *coder, const struct column_schema *schema,
                           sam_hdr_t *header, const struct arrow_place *references, size_t n_batches,
-                          struct column_bytes *out)
+                          struct byte_buffer *out)
 {
     struct flat_buffer *flat = &coder->flat;
     size_t n_bytes;
@@ -495,12 +495,12 @@ size_t arrow_put_file_end(struct arrow_coder *coder, const struct column_schema 
     flat_field(flat, 0, 2, ARROW_METADATA_VERSION);
     flat_place footer = flat_table_end(flat);
     const uint8_t *bytes = flat_finish(flat, footer, &n_bytes);
-    column_bytes_copy(out, bytes, n_bytes);
+    byte_buffer_copy(out, bytes, n_bytes);
     return n_bytes;
 }
 
-void arrow_put_file_end_after(size_t end_bytes, size_t n_batches, struct column_bytes *out)
+void arrow_put_file_end_after(size_t end_bytes, size_t n_batches, struct byte_buffer *out)
 {
-    (void)put_u32(column_bytes_append(out, 4), end_bytes + n_batches * sizeof(struct arrow_place));
-    column_bytes_copy(out, magic, strlen(magic));
+    (void)put_u32(byte_buffer_append(out, 4), end_bytes + n_batches * sizeof(struct arrow_place));
+    byte_buffer_copy(out, magic, strlen(magic));
 }

@@ -35,26 +35,26 @@ struct arrow_place {
 };
 
 /* Appends the bytes of a file that precede the stream. */
-void arrow_put_file_begin(struct column_bytes *out);
+void arrow_put_file_begin(struct byte_buffer *out);
 
 void arrow_put_schema(struct arrow_coder *coder, const struct column_schema *schema,
-                      sam_hdr_t *header, struct column_bytes *out);
+                      sam_hdr_t *header, struct byte_buffer *out);
 
 /* Appends the dictionary of reference names. */
 struct arrow_place arrow_put_references(struct arrow_coder *coder, sam_hdr_t *header,
-                                        struct column_bytes *out);
+                                        struct byte_buffer *out);
 
 struct arrow_place arrow_put_batch(struct arrow_coder *coder, const struct encoded_batch *batch,
-                                   struct column_bytes *out);
+                                   struct byte_buffer *out);
 
-void arrow_put_stream_end(struct column_bytes *out);
+void arrow_put_stream_end(struct byte_buffer *out);
 
 /* Write the end of a file: call put_file_end; write the places of n_batches; call
    put_file_end_after. references NULL: no column has reference names. put_file_end returns the
    number of bytes that it has appended. */
 size_t arrow_put_file_end(struct arrow_coder *coder, const struct column_schema *schema,
                           sam_hdr_t *header, const struct arrow_place *references, size_t n_batches,
-                          struct column_bytes *out);
-void arrow_put_file_end_after(size_t end_bytes, size_t n_batches, struct column_bytes *out);
+                          struct byte_buffer *out);
+void arrow_put_file_end_after(size_t end_bytes, size_t n_batches, struct byte_buffer *out);
 
 #endif

@@ -70,17 +70,17 @@ void column_batch_destroy(struct column_batch *batch)
 
 void column_values_release(struct column_values *values)
 {
-    for (unsigned i = 0; i < N_COLUMN_BUFFERS; i++) column_bytes_forget(&values->buffers[i], false);
+    for (unsigned i = 0; i < N_COLUMN_BUFFERS; i++) byte_buffer_forget(&values->buffers[i], false);
 }
 
-static bool has_room(const struct column_bytes *buffer, uint64_t n_bytes)
+static bool has_room(const struct byte_buffer *buffer, uint64_t n_bytes)
 {
     return n_bytes <= INT32_MAX - buffer->n_bytes;
 }
 
-static void append_offset(struct column_bytes *offsets, size_t offset)
+static void append_offset(struct byte_buffer *offsets, size_t offset)
 {
-    (void)put_u32(column_bytes_append(offsets, 4), offset);
+    (void)put_u32(byte_buffer_append(offsets, 4), offset);
 }
 
 /* ---- rows ---- */
@@ -104,18 +104,18 @@ static size_t next_offset(const struct column_values *column, enum column_type t
 /* Extends the validity bits to n_rows rows; new bits mean null. */
 static void extend_validity(struct column_values *column, uint64_t n_rows)
 {
-    struct column_bytes *bits = &column->buffers[BUFFER_VALIDITY];
+    struct byte_buffer *bits = &column->buffers[BUFFER_VALIDITY];
     size_t n_bytes = (size_t)(n_rows + 7) / 8;
     if (n_bytes > bits->n_bytes) {
         size_t n_more = n_bytes - bits->n_bytes;
-        memset(column_bytes_append(bits, n_more), 0, n_more);
+        memset(byte_buffer_append(bits, n_more), 0, n_more);
     }
 }
 
 /* Adds nulls until the column has n_rows rows. */
 static void add_nulls(struct column_values *column, enum column_type type, uint64_t n_rows)
 {
-    struct column_bytes *offsets = &column->buffers[BUFFER_OFFSETS];
+    struct byte_buffer *offsets = &column->buffers[BUFFER_OFFSETS];
     if (has_offsets(type) && offsets->n_bytes == 0) append_offset(offsets, 0);
     uint64_t n = n_rows - column->n_rows;
     if (n == 0) return;
@@ -127,7 +127,7 @@ static void add_nulls(struct column_values *column, enum column_type type, uint6
     column->n_rows = n_rows;
     if (!has_offsets(type)) {
         size_t n_bytes = (size_t)n * column_type_bytes(type);
-        memset(column_bytes_append(&column->buffers[BUFFER_VALUES], n_bytes), 0, n_bytes);
+        memset(byte_buffer_append(&column->buffers[BUFFER_VALUES], n_bytes), 0, n_bytes);
         return;
     }
     for (size_t offset = next_offset(column, type); n > 0; n--) append_offset(offsets, offset);
@@ -141,8 +141,8 @@ static inline void begin_value(struct column_batch *batch, struct column_values 
     if (column->n_rows < row || row == 0) add_nulls(column, type, row);
     column->n_rows = row + 1;
     if (column->n_nulls == 0) return;
-    struct column_bytes *bits = &column->buffers[BUFFER_VALIDITY];
-    if (row % 8 == 0) *column_bytes_append(bits, 1) = 0;
+    struct byte_buffer *bits = &column->buffers[BUFFER_VALIDITY];
+    if (row % 8 == 0) *byte_buffer_append(bits, 1) = 0;
     bits->bytes[row / 8] |= (uint8_t)(1u << row % 8);
 }
 
@@ -171,7 +171,7 @@ static inline void add_fixed(struct column_batch *batch, unsigned number, uint64
     struct column_values *column = &batch->columns[number];
     begin_value(batch, column, batch->schema->columns[number].type);
     size_t n_bytes = batch->value_bytes[number];
-    uint8_t *to = column_bytes_append(&column->buffers[BUFFER_VALUES], n_bytes);
+    uint8_t *to = byte_buffer_append(&column->buffers[BUFFER_VALUES], n_bytes);
     switch (n_bytes) {
     case 1: *to = (uint8_t)value; break;
     case 2: (void)put_u16(to, value); break;
@@ -190,11 +190,11 @@ static inline void add_field(struct column_batch *batch, enum column_field field
 static const char *add_text(struct column_batch *batch, struct column_values *column,
                             const uint8_t *text, size_t n_bytes)
 {
-    struct column_bytes *values = &column->buffers[BUFFER_VALUES];
+    struct byte_buffer *values = &column->buffers[BUFFER_VALUES];
     if (!utf8_is_valid((const char *)text, n_bytes)) return not_text;
     if (!has_room(values, n_bytes)) return too_long;
     begin_value(batch, column, COLUMN_TEXT);
-    column_bytes_copy(values, text, n_bytes);
+    byte_buffer_copy(values, text, n_bytes);
     end_value(column, COLUMN_TEXT);
     return NULL;
 }
@@ -213,13 +213,21 @@ static size_t put_decimal(uint8_t *to, int64_t value)
     return (size_t)(at - to);
 }
 
+/* True for a name with a control character, such as a tab. */
+static bool has_control(const uint8_t *name, size_t n_bytes)
+{
+    bool found = false;
+    for (size_t i = 0; i < n_bytes; i++) found |= name[i] < 0x20 || name[i] == 0x7f;
+    return found;
+}
+
 static const char *add_name(struct column_batch *batch, const uint8_t *rec)
 {
     struct column_values *column = column_of(batch, FIELD_QNAME);
     const uint8_t *name = bam_record_name(rec);
     size_t n_bytes = bam_record_name_bytes(rec) - 1;
     if (!column || (n_bytes == 1 && name[0] == '*')) return NULL;
-    if (column_name_has_control(name, n_bytes)) return "its read name has a control character";
+    if (has_control(name, n_bytes)) return "its read name has a control character";
     return add_text(batch, column, name, n_bytes);
 }
 
@@ -227,12 +235,12 @@ static const char *add_cigar(struct column_batch *batch, struct bam_cigar cigar)
 {
     struct column_values *column = column_of(batch, FIELD_CIGAR);
     if (!column || cigar.n_ops == 0) return NULL;
-    struct column_bytes *values = &column->buffers[BUFFER_VALUES];
+    struct byte_buffer *values = &column->buffers[BUFFER_VALUES];
     bool is_known = true;
     size_t most_bytes = cigar.n_ops * 10;       /* nine digits for 28 bits, and a letter */
     if (!has_room(values, most_bytes)) return too_long;
     begin_value(batch, column, COLUMN_TEXT);
-    uint8_t *begin = column_bytes_append(values, most_bytes), *to = begin;
+    uint8_t *begin = byte_buffer_append(values, most_bytes), *to = begin;
     for (const uint8_t *at = cigar.ops; at < cigar.ops + 4 * cigar.n_ops; at += 4) {
         uint32_t op = get_u32(at);
         is_known &= bam_cigar_op(op) <= BAM_CBACK;
@@ -249,14 +257,14 @@ static const char *add_cigar(struct column_batch *batch, struct bam_cigar cigar)
 static uint8_t *append_bases(const struct column_batch *batch, struct column_values *column,
                              size_t n)
 {
-    struct column_bytes *values = &column->buffers[BUFFER_VALUES];
+    struct byte_buffer *values = &column->buffers[BUFFER_VALUES];
     size_t most = batch->expected_bytes / 3 * 2;        /* a base and its quality take 1.5 bytes */
     size_t n_all = n * batch->expected_rows < most ? n * batch->expected_rows : most;
     if (values->n_bytes == 0 && values->room <= n_all) {
-        column_bytes_forget(values, false);
-        (void)column_bytes_reserve(values, n_all + n_all / 8);
+        byte_buffer_forget(values, false);
+        (void)byte_buffer_reserve(values, n_all + n_all / 8);
     }
-    return column_bytes_append(values, n);
+    return byte_buffer_append(values, n);
 }
 
 /* Writes n bases as characters, eight at once. */
@@ -344,32 +352,32 @@ static size_t put_number(uint8_t *to, char type, const uint8_t *value)
     return (size_t)n;
 }
 
-static void append_number(struct column_bytes *to, char type, const uint8_t *value)
+static void append_number(struct byte_buffer *to, char type, const uint8_t *value)
 {
     size_t n_unused = NUMBER_BYTES;
-    n_unused -= put_number(column_bytes_append(to, NUMBER_BYTES), type, value);
+    n_unused -= put_number(byte_buffer_append(to, NUMBER_BYTES), type, value);
     to->n_bytes -= n_unused;
 }
 
 /* Appends the elements of an array as SAM writes them: "c,1,2". Returns NULL, or what is wrong. */
-static const char *append_array(struct column_bytes *to, const struct bam_aux *aux)
+static const char *append_array(struct byte_buffer *to, const struct bam_aux *aux)
 {
     char type = (char)aux->value[0];
     size_t n = get_u32(aux->value + 1), element_bytes = bam_aux_fixed_bytes[aux->value[0]];
     const uint8_t *at = aux->value + BAM_AUX_ARRAY_HEAD_BYTES;
     if (!column_type_is_element(aux->value[0]))
         return "it has an array of a type that SAM does not know";
-    *column_bytes_append(to, 1) = (uint8_t)type;
+    *byte_buffer_append(to, 1) = (uint8_t)type;
     for (size_t i = 0; i < n; i++, at += element_bytes) {
         if (!has_room(to, NUMBER_BYTES + 1)) return too_long;
-        *column_bytes_append(to, 1) = ',';
+        *byte_buffer_append(to, 1) = ',';
         append_number(to, type, at);
     }
     return NULL;
 }
 
 /* Appends the value of a tag as text. Returns NULL, or what is wrong. */
-static const char *append_value(struct column_bytes *to, const struct bam_aux *aux)
+static const char *append_value(struct byte_buffer *to, const struct bam_aux *aux)
 {
     size_t n_bytes = aux->type == 'A' ? 1 : aux->value_bytes - 1;
     if (!has_room(to, NUMBER_BYTES + n_bytes)) return too_long;
@@ -386,14 +394,14 @@ static const char *append_value(struct column_bytes *to, const struct bam_aux *a
         append_number(to, aux->type, aux->value);
         return NULL;
     }
-    column_bytes_copy(to, aux->value, n_bytes);
+    byte_buffer_copy(to, aux->value, n_bytes);
     return NULL;
 }
 
 /* True if the map of this row has the tag. */
 static bool map_has(const struct column_values *map, const uint8_t *letters)
 {
-    const struct column_bytes *offsets = &map->buffers[BUFFER_OFFSETS];
+    const struct byte_buffer *offsets = &map->buffers[BUFFER_OFFSETS];
     const uint8_t *keys = map->buffers[BUFFER_KEYS].bytes;
     size_t begin = get_u32(offsets->bytes + offsets->n_bytes - 4);
     size_t end = next_offset(map, COLUMN_MAP);
@@ -407,17 +415,17 @@ static const char *add_to_map(struct column_batch *batch, const struct bam_aux *
 {
     struct column_values *map = column_of(batch, FIELD_TAGS);
     if (!map) return NULL;
-    struct column_bytes *key_offsets = &map->buffers[BUFFER_KEY_OFFSETS];
-    struct column_bytes *mapped_offsets = &map->buffers[BUFFER_MAPPED_OFFSETS];
-    struct column_bytes *keys = &map->buffers[BUFFER_KEYS];
-    struct column_bytes *mapped = &map->buffers[BUFFER_MAPPED];
+    struct byte_buffer *key_offsets = &map->buffers[BUFFER_KEY_OFFSETS];
+    struct byte_buffer *mapped_offsets = &map->buffers[BUFFER_MAPPED_OFFSETS];
+    struct byte_buffer *keys = &map->buffers[BUFFER_KEYS];
+    struct byte_buffer *mapped = &map->buffers[BUFFER_MAPPED];
     if (!has_value(batch, map)) begin_value(batch, map, COLUMN_MAP);
     if (map_has(map, aux->start)) return twice;
     if (key_offsets->n_bytes == 0) {
         append_offset(key_offsets, 0);
         append_offset(mapped_offsets, 0);
     }
-    column_bytes_copy(keys, aux->start, 2);
+    byte_buffer_copy(keys, aux->start, 2);
     append_offset(key_offsets, keys->n_bytes);
     const char *problem = append_value(mapped, aux);
     append_offset(mapped_offsets, mapped->n_bytes);
@@ -441,16 +449,16 @@ static const char *add_to_column(struct column_batch *batch, unsigned number,
         add_fixed(batch, number, get_u32(aux->value));
         return NULL;
     }
-    struct column_bytes *values = &column->buffers[BUFFER_VALUES];
+    struct byte_buffer *values = &column->buffers[BUFFER_VALUES];
     if (!has_room(values, aux->value_bytes)) return too_long;
     const char *problem = NULL;
     begin_value(batch, column, type);
     if (type == COLUMN_CHAR) {
-        *column_bytes_append(values, 1) = aux->value[0];
+        *byte_buffer_append(values, 1) = aux->value[0];
         if (!isgraph(aux->value[0])) problem = not_printable;
     } else {
         size_t n_bytes = aux->value_bytes - BAM_AUX_ARRAY_HEAD_BYTES;
-        column_bytes_copy(values, aux->value + BAM_AUX_ARRAY_HEAD_BYTES, n_bytes);
+        byte_buffer_copy(values, aux->value + BAM_AUX_ARRAY_HEAD_BYTES, n_bytes);
     }
     end_value(column, type);
     return problem;
@@ -461,11 +469,11 @@ static const char *add_tag_type(struct column_batch *batch, const struct bam_aux
 {
     struct column_values *types = column_of(batch, FIELD_TAG_TYPES);
     if (!types) return NULL;
-    struct column_bytes *values = &types->buffers[BUFFER_VALUES];
+    struct byte_buffer *values = &types->buffers[BUFFER_VALUES];
     if (!has_room(values, 5)) return too_long;
     bool is_first = !has_value(batch, types);
     if (is_first) begin_value(batch, types, COLUMN_TEXT);
-    uint8_t *to = column_bytes_append(values, is_first ? 4 : 5);
+    uint8_t *to = byte_buffer_append(values, is_first ? 4 : 5);
     if (!is_first) *to++ = ',';
     memcpy(to, aux->start, 2);
     to[2] = ':';
@@ -604,7 +612,7 @@ size_t column_batch_bytes(const struct column_batch *batch)
 
 /* True if the next batch is likely to need the buffer. Else memory would grow with each batch that
    is large in another column: few long records, or rare tags. */
-static bool is_worth_keeping(const struct column_batch *batch, const struct column_bytes *buffer)
+static bool is_worth_keeping(const struct column_batch *batch, const struct byte_buffer *buffer)
 {
     if (buffer->room <= SMALL_BYTES) return true;
     bool has_long_records = batch->raw_bytes > batch->n_rows * LONG_RECORD_BYTES;
@@ -617,8 +625,8 @@ void column_batch_clear(struct column_batch *batch)
         struct column_values *column = &batch->columns[i];
         column->n_rows = column->n_nulls = 0;
         for (unsigned k = 0; k < N_COLUMN_BUFFERS; k++) {
-            struct column_bytes *buffer = &column->buffers[k];
-            column_bytes_forget(buffer, is_worth_keeping(batch, buffer));
+            struct byte_buffer *buffer = &column->buffers[k];
+            byte_buffer_forget(buffer, is_worth_keeping(batch, buffer));
         }
     }
     batch->n_rows = batch->raw_bytes = 0;

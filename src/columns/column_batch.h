@@ -13,7 +13,7 @@
 #ifndef ROCKSORT_COLUMNS_COLUMN_BATCH_H
 #define ROCKSORT_COLUMNS_COLUMN_BATCH_H
 
-#include "columns/column_bytes.h"
+#include "util/byte_buffer.h"
 #include "columns/column_schema.h"
 #include "util/byte_order.h"
 
@@ -32,7 +32,7 @@ enum column_buffer {
 
 struct column_values {
     uint64_t n_rows, n_nulls;
-    struct column_bytes buffers[N_COLUMN_BUFFERS];
+    struct byte_buffer buffers[N_COLUMN_BUFFERS];
 };
 
 /* What the encoders of Arrow and Parquet get. */
@@ -75,21 +75,5 @@ size_t column_batch_bytes(const struct column_batch *batch);
 
 /* Removes the records. Keeps the memory that the next batch is likely to need. */
 void column_batch_clear(struct column_batch *batch);
-
-/* True if a read name contains a control character, such as a tab. Such names are refused. */
-static inline bool column_name_has_control(const uint8_t *name, size_t n_bytes)
-{
-    const uint64_t every = UINT64_C(0x0101010101010101), top = 0x80 * every;
-    uint64_t found = 0;
-    size_t i = 0;
-    /* Tests eight bytes: a top bit is set if a byte is below 0x20, or is 0x7f (then x ^ 0x7f is
-       below 1). If there is no such byte, no byte borrows from the next. */
-    for (; i + 8 <= n_bytes; i += 8) {
-        uint64_t eight = get_u64(name + i), deleted = eight ^ 0x7f * every;
-        found |= (((eight - 0x20 * every) & ~eight) | ((deleted - every) & ~deleted)) & top;
-    }
-    for (; i < n_bytes; i++) found |= name[i] < 0x20 || name[i] == 0x7f;
-    return found != 0;
-}
 
 #endif

@@ -43,7 +43,7 @@ struct column_batch *column_encoder_batch(struct column_encoder *encoder)
 }
 
 const char *column_encoder_put(struct column_encoder *encoder, size_t begin,
-                               struct column_bytes *out, struct column_bytes *metadata)
+                               struct byte_buffer *out, struct byte_buffer *metadata)
 {
     const struct column_output *output = encoder->output;
     const struct encoded_batch batch = {
@@ -58,7 +58,7 @@ const char *column_encoder_put(struct column_encoder *encoder, size_t begin,
     } else {
         struct arrow_place place = arrow_put_batch(&encoder->arrow, &batch, out);
         place.at -= begin;
-        column_bytes_copy(metadata, &place, sizeof place);
+        byte_buffer_copy(metadata, &place, sizeof place);
     }
     column_batch_clear(encoder->batch);
     return problem;
@@ -100,12 +100,12 @@ void column_file_destroy(struct column_file *file)
     free(file);
 }
 
-void column_file_begin(struct column_file *file, sam_hdr_t *header, struct column_bytes *out)
+void column_file_begin(struct column_file *file, sam_hdr_t *header, struct byte_buffer *out)
 {
     const struct column_schema *schema = file->output->schema;
     enum column_format format = file->output->request->format;
     if (format == COLUMN_FORMAT_PARQUET) {
-        column_bytes_copy(out, PARQUET_MAGIC, PARQUET_MAGIC_BYTES);
+        byte_buffer_copy(out, PARQUET_MAGIC, PARQUET_MAGIC_BYTES);
         return;
     }
     if (format == COLUMN_FORMAT_ARROW) arrow_put_file_begin(out);
@@ -114,7 +114,7 @@ void column_file_begin(struct column_file *file, sam_hdr_t *header, struct colum
         file->references = arrow_put_references(&file->coder, header, out);
 }
 
-int column_file_add(struct column_file *file, const struct column_bytes *metadata,
+int column_file_add(struct column_file *file, const struct byte_buffer *metadata,
                     uint64_t position)
 {
     enum column_format format = file->output->request->format;
@@ -130,10 +130,10 @@ int column_file_add(struct column_file *file, const struct column_bytes *metadat
     return r;
 }
 
-static int write_out(struct column_bytes *out, const struct column_sink *sink)
+static int write_out(struct byte_buffer *out, const struct column_sink *sink)
 {
     bool is_written = sink->write(sink->arg, out->bytes, out->n_bytes);
-    column_bytes_forget(out, false);
+    byte_buffer_forget(out, false);
     return is_written ? 0 : -1;
 }
 
@@ -141,7 +141,7 @@ static int write_arrow_end(struct column_file *file, sam_hdr_t *header,
                            const struct column_sink *sink)
 {
     const struct column_schema *schema = file->output->schema;
-    struct column_bytes out = {0};
+    struct byte_buffer out = {0};
     arrow_put_stream_end(&out);
     if (file->output->request->format == COLUMN_FORMAT_ARROW_STREAM) return write_out(&out, sink);
     size_t n_batches = (size_t)(tape_set_bytes(file->spool, 0) / sizeof(struct arrow_place));

@@ -6,7 +6,7 @@
  * Order of calls for an encoder: add records to its batch, then put, repeatedly. For a file: begin;
  * add, for the metadata of all batches; end. Metadata are spooled until the footer is written: in
  * memory, and beyond memory_bytes on a tape (tape.h). 1.5 billion reads in 512 MiB of memory become
- * 54,000 row groups, whose metadata take some 150 MB.
+ * 54,000 row groups, whose metadata take some 200 MB.
  *
  * Threads: one at a time for each encoder and each file. The arguments of create must outlive them.
  */
@@ -14,7 +14,7 @@
 #define ROCKSORT_COLUMNS_COLUMN_FILE_H
 
 #include "columns/column_batch.h"
-#include "os/tape.h"
+#include "columns/column_sink.h"
 
 /* Shared by all threads. It does not change while encoders are in use. */
 struct column_output {
@@ -43,7 +43,7 @@ struct column_batch *column_encoder_batch(struct column_encoder *encoder);
  * Returns NULL, or a static text if the format cannot hold the batch.
  */
 const char *column_encoder_put(struct column_encoder *encoder, size_t begin,
-                               struct column_bytes *out, struct column_bytes *metadata);
+                               struct byte_buffer *out, struct byte_buffer *metadata);
 
 /* ---- files ---- */
 
@@ -57,11 +57,11 @@ struct column_file *column_file_create(const struct column_output *output, size_
 void column_file_destroy(struct column_file *file);
 
 /* Appends what comes before the batches to `out`, which the caller writes and frees. */
-void column_file_begin(struct column_file *file, sam_hdr_t *header, struct column_bytes *out);
+void column_file_begin(struct column_file *file, sam_hdr_t *header, struct byte_buffer *out);
 
 /* Adds batches whose metadata count from byte `position` of the file. Returns 0, or -1 after a
    message, also if the format cannot hold that many batches. */
-int column_file_add(struct column_file *file, const struct column_bytes *metadata,
+int column_file_add(struct column_file *file, const struct byte_buffer *metadata,
                     uint64_t position);
 
 /* Writes what comes after the batches, from byte `position` of the file on. Returns 0, or -1 after

@@ -43,7 +43,7 @@ static inline void pack(struct packer *packer, uint64_t value, unsigned width)
 
 /* ---- runs ---- */
 
-void parquet_runs_begin(struct parquet_runs *runs, unsigned width, struct column_bytes *out)
+void parquet_runs_begin(struct parquet_runs *runs, unsigned width, struct byte_buffer *out)
 {
     runs->out = out;
     runs->width = width;
@@ -58,17 +58,17 @@ static void put_pending(struct parquet_runs *runs)
     if (runs->n_pending == 0) return;
     unsigned n_groups = (runs->n_pending + 7) / 8;
     while (runs->n_pending < n_groups * 8) runs->pending[runs->n_pending++] = 0;
-    column_bytes_varint(runs->out, (uint64_t)n_groups << 1 | 1);
-    struct packer packer = {.at = column_bytes_append(runs->out, (size_t)n_groups * runs->width)};
+    byte_buffer_varint(runs->out, (uint64_t)n_groups << 1 | 1);
+    struct packer packer = {.at = byte_buffer_append(runs->out, (size_t)n_groups * runs->width)};
     for (unsigned i = 0; i < runs->n_pending; i++) pack(&packer, runs->pending[i], runs->width);
     runs->n_pending = 0;
 }
 
 static void put_run(struct parquet_runs *runs)
 {
-    column_bytes_varint(runs->out, runs->n_equal << 1);
+    byte_buffer_varint(runs->out, runs->n_equal << 1);
     for (unsigned bit = 0; bit < runs->width; bit += 8)
-        *column_bytes_append(runs->out, 1) = (uint8_t)(runs->value >> bit);
+        *byte_buffer_append(runs->out, 1) = (uint8_t)(runs->value >> bit);
     runs->n_equal = 0;
 }
 
@@ -106,9 +106,9 @@ static inline int64_t difference(int64_t value, int64_t before, unsigned n_bits)
     return n_bits == 32 ? (int64_t)(int32_t)(uint32_t)d : (int64_t)d;
 }
 
-static void put_miniblock(const uint64_t *above, unsigned width, struct column_bytes *out)
+static void put_miniblock(const uint64_t *above, unsigned width, struct byte_buffer *out)
 {
-    struct packer packer = {.at = column_bytes_append(out, (size_t)width * MINIBLOCK / 8)};
+    struct packer packer = {.at = byte_buffer_append(out, (size_t)width * MINIBLOCK / 8)};
     for (unsigned i = 0; i < MINIBLOCK; i++) {
         if (width <= 32) {
             pack(&packer, above[i], width);
@@ -120,15 +120,15 @@ static void put_miniblock(const uint64_t *above, unsigned width, struct column_b
 }
 
 /* Writes n deltas, at most a block. Empty miniblocks have a width of 0. */
-static void put_block(const int64_t *differences, size_t n, struct column_bytes *out)
+static void put_block(const int64_t *differences, size_t n, struct byte_buffer *out)
 {
     uint64_t above[BLOCK] = {0};
     int64_t least = differences[0];
     for (size_t i = 1; i < n; i++) least = differences[i] < least ? differences[i] : least;
     for (size_t i = 0; i < n; i++) above[i] = (uint64_t)differences[i] - (uint64_t)least;
-    column_bytes_signed_varint(out, least);
+    byte_buffer_signed_varint(out, least);
     unsigned widths[MINIBLOCKS];
-    uint8_t *at = column_bytes_append(out, MINIBLOCKS);
+    uint8_t *at = byte_buffer_append(out, MINIBLOCKS);
     for (unsigned k = 0; k < MINIBLOCKS; k++) {
         uint64_t bits = 0;
         for (unsigned i = 0; i < MINIBLOCK; i++) bits |= above[k * MINIBLOCK + i];
@@ -139,12 +139,12 @@ static void put_block(const int64_t *differences, size_t n, struct column_bytes 
         put_miniblock(above + k * MINIBLOCK, widths[k], out);
 }
 
-void parquet_put_deltas(const int64_t *values, size_t n, unsigned n_bits, struct column_bytes *out)
+void parquet_put_deltas(const int64_t *values, size_t n, unsigned n_bits, struct byte_buffer *out)
 {
-    column_bytes_varint(out, BLOCK);
-    column_bytes_varint(out, MINIBLOCKS);
-    column_bytes_varint(out, n);
-    column_bytes_signed_varint(out, n > 0 ? values[0] : 0);
+    byte_buffer_varint(out, BLOCK);
+    byte_buffer_varint(out, MINIBLOCKS);
+    byte_buffer_varint(out, n);
+    byte_buffer_signed_varint(out, n > 0 ? values[0] : 0);
     for (size_t begin = 1; begin < n; begin += BLOCK) {
         size_t n_here = n - begin < BLOCK ? n - begin : BLOCK;
         int64_t differences[BLOCK];

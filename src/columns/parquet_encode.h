@@ -7,7 +7,7 @@
 #ifndef ROCKSORT_COLUMNS_PARQUET_ENCODE_H
 #define ROCKSORT_COLUMNS_PARQUET_ENCODE_H
 
-#include "columns/column_bytes.h"
+#include "util/byte_buffer.h"
 
 /* The number of bits that a value needs. */
 unsigned parquet_bit_width(uint64_t value);
@@ -19,7 +19,7 @@ enum { PARQUET_PENDING = 504 };         /* values: 63 groups of 8, a count that 
  * Order of calls: begin, add, end. With a width of 0 all values are 0.
  */
 struct parquet_runs {
-    struct column_bytes *out;
+    struct byte_buffer *out;
     unsigned width;
     uint32_t value;             /* of the current run */
     uint64_t n_equal;           /* values in the current run */
@@ -27,7 +27,7 @@ struct parquet_runs {
     uint32_t pending[PARQUET_PENDING];
 };
 
-void parquet_runs_begin(struct parquet_runs *runs, unsigned width, struct column_bytes *out);
+void parquet_runs_begin(struct parquet_runs *runs, unsigned width, struct byte_buffer *out);
 void parquet_runs_flush(struct parquet_runs *runs);
 void parquet_runs_end(struct parquet_runs *runs);
 
@@ -43,7 +43,7 @@ static inline void parquet_runs_add(struct parquet_runs *runs, uint32_t value, u
 
 /* DELTA_BINARY_PACKED: n integers of n_bits bits, 32 or 64. Integers of 32 bits are taken modulo
    2^32. */
-void parquet_put_deltas(const int64_t *values, size_t n, unsigned n_bits, struct column_bytes *out);
+void parquet_put_deltas(const int64_t *values, size_t n, unsigned n_bits, struct byte_buffer *out);
 
 /*
  * The distinct values of a column, numbered in the order of their first occurrence. Order of calls:

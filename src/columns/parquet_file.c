@@ -48,7 +48,7 @@ static void put_page_bound(struct thrift_writer *writer, const struct parquet_pa
 }
 
 /* ColumnIndex */
-static void put_page_bounds(struct column_bytes *out, const struct parquet_chunk *chunk,
+static void put_page_bounds(struct byte_buffer *out, const struct parquet_chunk *chunk,
                             enum parquet_type type)
 {
     struct thrift_writer writer = thrift_begin(out);
@@ -67,7 +67,7 @@ static void put_page_bounds(struct column_bytes *out, const struct parquet_chunk
 }
 
 /* OffsetIndex; the first page is at byte `at` of the file. */
-static void put_page_offsets(struct column_bytes *out, const struct parquet_chunk *chunk,
+static void put_page_offsets(struct byte_buffer *out, const struct parquet_chunk *chunk,
                              uint64_t at)
 {
     struct thrift_writer writer = thrift_begin(out);
@@ -95,19 +95,19 @@ struct part_head {
 
 /* What groups add to each stream. */
 struct additions {
-    struct column_bytes streams[PARQUET_N_STREAMS];
+    struct byte_buffer streams[PARQUET_N_STREAMS];
     size_t part;                /* where the head of the last part is */
 };
 
 static void begin_part(struct additions *to)
 {
     to->part = to->streams[PARQUET_GROUPS].n_bytes;
-    (void)column_bytes_append(&to->streams[PARQUET_GROUPS], sizeof(struct part_head));
+    (void)byte_buffer_append(&to->streams[PARQUET_GROUPS], sizeof(struct part_head));
 }
 
 static void end_part(struct additions *to, size_t offsets_bytes, size_t bounds_bytes)
 {
-    struct column_bytes *groups = &to->streams[PARQUET_GROUPS];
+    struct byte_buffer *groups = &to->streams[PARQUET_GROUPS];
     const struct part_head head = {(uint32_t)(groups->n_bytes - to->part - sizeof head),
                                    (uint32_t)offsets_bytes, (uint32_t)bounds_bytes};
     memcpy(groups->bytes + to->part, &head, sizeof head);
@@ -155,8 +155,8 @@ static void add_chunk(struct additions *to, const struct parquet_file *file,
                       const struct parquet_chunk *chunk, const struct parquet_leaf *leaf,
                       uint64_t at)
 {
-    struct column_bytes *bounds = &to->streams[PARQUET_BOUNDS];
-    struct column_bytes *offsets = &to->streams[PARQUET_OFFSETS];
+    struct byte_buffer *bounds = &to->streams[PARQUET_BOUNDS];
+    struct byte_buffer *offsets = &to->streams[PARQUET_OFFSETS];
     size_t bounds_begin = bounds->n_bytes, offsets_begin = offsets->n_bytes;
     begin_part(to);
     struct thrift_writer writer = thrift_begin(&to->streams[PARQUET_GROUPS]);
@@ -229,7 +229,7 @@ static int check_footer(const struct parquet_file *file, uint64_t n_bytes)
     return -1;
 }
 
-int parquet_file_add(struct parquet_file *file, const struct column_bytes *metadata,
+int parquet_file_add(struct parquet_file *file, const struct byte_buffer *metadata,
                      uint64_t position)
 {
     struct additions to = {.part = 0};
@@ -240,7 +240,7 @@ int parquet_file_add(struct parquet_file *file, const struct column_bytes *metad
         at = add_group(&to, file, group, at + sizeof *group, position);
     }
     for (unsigned i = 0; i < PARQUET_N_STREAMS; i++) {
-        struct column_bytes *bytes = &to.streams[i];
+        struct byte_buffer *bytes = &to.streams[i];
         if (r == 0) r = tape_set_append(file->spool, i, bytes->bytes, bytes->n_bytes);
         free(bytes->bytes);
     }
@@ -253,14 +253,14 @@ struct end_maker {
     const struct parquet_file *file;
     const struct column_sink *sink;
     struct tape_reader reader;
-    struct column_bytes out;    /* bytes of the footer not passed to the sink yet */
+    struct byte_buffer out;    /* bytes of the footer not passed to the sink yet */
     uint64_t n_written;         /* bytes of the footer that were */
     uint64_t bounds_at, offsets_at;     /* places in the file of the next page indexes */
 };
 
 static int write_out(struct end_maker *maker)
 {
-    struct column_bytes *out = &maker->out;
+    struct byte_buffer *out = &maker->out;
     bool is_written = maker->sink->write(maker->sink->arg, out->bytes, out->n_bytes);
     maker->n_written += out->n_bytes;
     out->n_bytes = 0;
@@ -288,7 +288,7 @@ static int put_groups(struct end_maker *maker)
         memcpy(&head, bytes, sizeof head);
         bytes = tape_read(reader, head.n_bytes);
         if (!bytes) return -1;
-        column_bytes_copy(&maker->out, bytes, head.n_bytes);
+        byte_buffer_copy(&maker->out, bytes, head.n_bytes);
         if (head.offsets_bytes > 0) {
             struct thrift_writer writer = thrift_continue(&maker->out, CHUNK_METADATA);
             put_index_place(&writer, CHUNK_OFFSETS_AT, &maker->offsets_at, head.offsets_bytes);
@@ -335,8 +335,8 @@ static int put_footer(struct end_maker *maker, sam_hdr_t *header)
     thrift_end(&writer);
     uint64_t n_bytes = maker->n_written + maker->out.n_bytes;
     if (check_footer(file, n_bytes) < 0) return -1;
-    (void)put_u32(column_bytes_append(&maker->out, 4), n_bytes);
-    column_bytes_copy(&maker->out, PARQUET_MAGIC, PARQUET_MAGIC_BYTES);
+    (void)put_u32(byte_buffer_append(&maker->out, 4), n_bytes);
+    byte_buffer_copy(&maker->out, PARQUET_MAGIC, PARQUET_MAGIC_BYTES);
     return write_out(maker);
 }
 

@@ -11,8 +11,8 @@
 #ifndef ROCKSORT_COLUMNS_PARQUET_FILE_H
 #define ROCKSORT_COLUMNS_PARQUET_FILE_H
 
+#include "columns/column_sink.h"
 #include "columns/parquet_group.h"
-#include "os/tape.h"
 
 /* The streams of the spool: the indexes of bounds and of offsets of pages, and the groups in the
    footer. */
@@ -31,7 +31,7 @@ struct parquet_file {
 
 /* Adds groups whose metadata (parquet_group.h) count from byte `position` of the file. Refuses a
    file whose footer would be larger than most_footer_bytes. */
-int parquet_file_add(struct parquet_file *file, const struct column_bytes *metadata,
+int parquet_file_add(struct parquet_file *file, const struct byte_buffer *metadata,
                      uint64_t position);
 
 /* Writes what follows the groups, which end at byte `position` of the file, about 1 MiB at a time.

@@ -49,7 +49,7 @@ struct chunk_maker {
     uint64_t n_indexed;         /* values in the pages so far */
     struct parquet_chunk chunk;
     bool has_text_bounds;       /* the dictionary allows them */
-    struct column_bytes *out, *metadata;
+    struct byte_buffer *out, *metadata;
 };
 
 void parquet_coder_release(struct parquet_coder *coder)
@@ -336,12 +336,12 @@ static void find_bounds(struct chunk_maker *maker, size_t n, struct parquet_page
 
 static size_t compress(struct parquet_coder *coder, int level)
 {
-    const struct column_bytes *page = &coder->page;
+    const struct byte_buffer *page = &coder->page;
     size_t bound = ZSTD_compressBound(page->n_bytes);
     if (!coder->zstd) coder->zstd = ZSTD_createCCtx();
     xalloc_require(coder->zstd != NULL);
     coder->packed.n_bytes = 0;
-    uint8_t *to = column_bytes_append(&coder->packed, bound);
+    uint8_t *to = byte_buffer_append(&coder->packed, bound);
     size_t size = ZSTD_compressCCtx(coder->zstd, to, bound, page->bytes, page->n_bytes, level);
     /* With this much room, only lack of memory can make it fail. */
     xalloc_require(!ZSTD_isError(size));
@@ -377,7 +377,7 @@ static size_t put_page(struct chunk_maker *maker, int type, uint64_t n_values)
     thrift_end(&writer);
     thrift_end(&writer);
     size_t header_bytes = maker->out->n_bytes - begin;
-    column_bytes_copy(maker->out, bytes, n_bytes);
+    byte_buffer_copy(maker->out, bytes, n_bytes);
     maker->chunk.raw_bytes += header_bytes + raw_bytes;
     maker->chunk.n_bytes += header_bytes + n_bytes;
     return header_bytes + n_bytes;
@@ -387,37 +387,37 @@ static bool put_dictionary(struct chunk_maker *maker)
 {
     struct parquet_coder *coder = maker->coder;
     const struct parquet_dictionary *dictionary = &coder->dictionary;
-    struct column_bytes *page = &coder->page;
+    struct byte_buffer *page = &coder->page;
     page->n_bytes = 0;
     for (uint32_t i = 0; i < dictionary->n_entries; i++) {
         if (maker->leaf->type != PARQUET_BYTE_ARRAY) {
             size_t n_bytes = maker->leaf->type == PARQUET_INT64 ? 8 : 4;
-            uint8_t *at = column_bytes_reserve(page, 8);
+            uint8_t *at = byte_buffer_reserve(page, 8);
             (void)put_u64(at, dictionary->entries[i].number);
             page->n_bytes += n_bytes;
             continue;
         }
         size_t n_bytes;
         const uint8_t *text = entry_text(maker, i, &n_bytes);
-        (void)put_u32(column_bytes_append(page, 4), n_bytes);
-        column_bytes_copy(page, text, n_bytes);
+        (void)put_u32(byte_buffer_append(page, 4), n_bytes);
+        byte_buffer_copy(page, text, n_bytes);
     }
     maker->chunk.dictionary_bytes = put_page(maker, PAGE_DICTIONARY, dictionary->n_entries);
     return maker->chunk.dictionary_bytes > 0;
 }
 
 /* Begins the RLE of levels, which starts with its size in bytes. */
-static size_t begin_levels(struct parquet_runs *runs, unsigned most, struct column_bytes *page)
+static size_t begin_levels(struct parquet_runs *runs, unsigned most, struct byte_buffer *page)
 {
     size_t place = page->n_bytes;
-    (void)column_bytes_append(page, 4);
+    (void)byte_buffer_append(page, 4);
     parquet_runs_begin(runs, parquet_bit_width(most), page);
     return place;
 }
 
 static void end_levels(struct parquet_runs *runs, size_t place)
 {
-    struct column_bytes *page = runs->out;
+    struct byte_buffer *page = runs->out;
     parquet_runs_end(runs);
     (void)put_u32(page->bytes + place, page->n_bytes - place - 4);
 }
@@ -446,7 +446,7 @@ static uint64_t put_flat_levels(const struct chunk_maker *maker, uint64_t from, 
 static uint64_t put_nested_levels(const struct chunk_maker *maker, uint64_t from, uint64_t to)
 {
     struct parquet_runs runs;
-    const struct column_bytes *validity = &maker->column->buffers[BUFFER_VALIDITY];
+    const struct byte_buffer *validity = &maker->column->buffers[BUFFER_VALIDITY];
     uint64_t n_without = 0;
     size_t place = begin_levels(&runs, 1, &maker->coder->page);
     for (uint64_t row = from; row < to; row++) {
@@ -475,7 +475,7 @@ static void put_indexes(struct chunk_maker *maker, uint64_t from, uint64_t to, s
     struct parquet_coder *coder = maker->coder;
     struct parquet_runs runs;
     unsigned width = parquet_bit_width(coder->dictionary.n_entries - 1);
-    *column_bytes_append(&coder->page, 1) = (uint8_t)width;
+    *byte_buffer_append(&coder->page, 1) = (uint8_t)width;
     parquet_runs_begin(&runs, width, &coder->page);
     if (has_small_elements(maker)) {
         uint64_t end = first_value(maker, to);
@@ -507,7 +507,7 @@ static void put_texts(const struct chunk_maker *maker, uint64_t from, uint64_t t
     parquet_put_deltas(coder->numbers, n, 32, &coder->page);
     /* Nulls have no bytes. */
     size_t first = get_u32(maker->offsets + 4 * begin), last = get_u32(maker->offsets + 4 * end);
-    if (last > first) column_bytes_copy(&coder->page, maker->values + first, last - first);
+    if (last > first) byte_buffer_copy(&coder->page, maker->values + first, last - first);
 }
 
 /* Makes the page of rows [from, to). Returns false if it is too large. */
@@ -536,7 +536,7 @@ static bool make_page(struct chunk_maker *maker, uint64_t from, uint64_t to)
         break;
     default:                    /* floats */
         for (size_t i = 0; i < n; i++)
-            (void)put_u32(column_bytes_append(&coder->page, 4), (uint64_t)coder->numbers[i]);
+            (void)put_u32(byte_buffer_append(&coder->page, 4), (uint64_t)coder->numbers[i]);
         break;
     }
     maker->n_indexed += n;
@@ -544,7 +544,7 @@ static bool make_page(struct chunk_maker *maker, uint64_t from, uint64_t to)
     chunk->n_values += n_values;
     chunk->n_nulls += page.n_nulls;
     chunk->n_pages++;
-    column_bytes_copy(maker->metadata, &page, sizeof page);
+    byte_buffer_copy(maker->metadata, &page, sizeof page);
     return page.n_bytes > 0;
 }
 
@@ -576,7 +576,7 @@ static uint64_t page_end(const struct chunk_maker *maker, uint64_t from)
 
 static void point_at_values(struct chunk_maker *maker)
 {
-    const struct column_bytes *buffers = maker->column->buffers;
+    const struct byte_buffer *buffers = maker->column->buffers;
     enum column_buffer offsets = BUFFER_OFFSETS, values = BUFFER_VALUES;
     if (maker->leaf->part == PART_KEYS) offsets = BUFFER_KEY_OFFSETS, values = BUFFER_KEYS;
     if (maker->leaf->part == PART_MAPPED) offsets = BUFFER_MAPPED_OFFSETS, values = BUFFER_MAPPED;
@@ -596,7 +596,7 @@ static bool put_chunk(struct chunk_maker *maker)
 {
     struct parquet_chunk *chunk = &maker->chunk;
     size_t place = maker->metadata->n_bytes;
-    (void)column_bytes_append(maker->metadata, sizeof *chunk);
+    (void)byte_buffer_append(maker->metadata, sizeof *chunk);
     chunk->has_page_bounds = !maker->leaf->is_repeated;
     point_at_values(maker);
     chunk->encoding = choose_encoding(maker);
@@ -645,8 +645,8 @@ static bool is_sorted(const struct encoded_batch *batch)
 /* Frees buffers that only a large group needs. */
 static void trim_coder(struct parquet_coder *coder)
 {
-    column_bytes_forget(&coder->page, coder->page.room <= KEPT_BYTES);
-    column_bytes_forget(&coder->packed, coder->packed.room <= KEPT_BYTES);
+    byte_buffer_forget(&coder->page, coder->page.room <= KEPT_BYTES);
+    byte_buffer_forget(&coder->packed, coder->packed.room <= KEPT_BYTES);
     if (coder->numbers_room * sizeof *coder->numbers > KEPT_BYTES) {
         free(coder->numbers);
         coder->numbers = NULL;
@@ -660,8 +660,8 @@ static void trim_coder(struct parquet_coder *coder)
 }
 
 const char *parquet_put_group(struct parquet_coder *coder, const struct encoded_batch *batch,
-                              size_t begin, struct column_bytes *out,
-                              struct column_bytes *metadata)
+                              size_t begin, struct byte_buffer *out,
+                              struct byte_buffer *metadata)
 {
     const struct parquet_group group = {
         .at = out->n_bytes - begin, .n_rows = batch->n_rows, .is_sorted = is_sorted(batch),
@@ -669,7 +669,7 @@ const char *parquet_put_group(struct parquet_coder *coder, const struct encoded_
     unsigned n_leaves;
     struct parquet_leaf *leaves = parquet_leaves(batch->schema, &n_leaves);
     bool fits = true;
-    column_bytes_copy(metadata, &group, sizeof group);
+    byte_buffer_copy(metadata, &group, sizeof group);
     for (unsigned i = 0; fits && i < n_leaves; i++) {
         struct chunk_maker maker = {
             .coder = coder, .batch = batch, .leaf = &leaves[i],

@@ -66,7 +66,7 @@ struct parquet_group {
 /* Scratch memory of a thread that makes groups. Starts as {0}. */
 struct parquet_coder {
     void *zstd;                 /* a ZSTD_CCtx */
-    struct column_bytes page, packed;
+    struct byte_buffer page, packed;
     int64_t *numbers;           /* of a page */
     size_t numbers_room;
     struct parquet_dictionary dictionary;
@@ -82,7 +82,7 @@ void parquet_coder_release(struct parquet_coder *coder);
  * contents of `out` and `metadata` must not be used.
  */
 const char *parquet_put_group(struct parquet_coder *coder, const struct encoded_batch *batch,
-                              size_t begin, struct column_bytes *out,
-                              struct column_bytes *metadata);
+                              size_t begin, struct byte_buffer *out,
+                              struct byte_buffer *metadata);
 
 #endif

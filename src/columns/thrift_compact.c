@@ -11,7 +11,7 @@ enum { MOST_STEP = 15, MOST_SHORT_LIST = 14 };
 
 static void put_byte(struct thrift_writer *writer, unsigned value)
 {
-    *column_bytes_append(writer->out, 1) = (uint8_t)value;
+    *byte_buffer_append(writer->out, 1) = (uint8_t)value;
 }
 
 static void put_field(struct thrift_writer *writer, int field, unsigned type)
@@ -21,17 +21,17 @@ static void put_field(struct thrift_writer *writer, int field, unsigned type)
         put_byte(writer, (unsigned)step << 4 | type);
     } else {
         put_byte(writer, type);
-        column_bytes_signed_varint(writer->out, field);
+        byte_buffer_signed_varint(writer->out, field);
     }
     *last = field;
 }
 
-struct thrift_writer thrift_begin(struct column_bytes *out)
+struct thrift_writer thrift_begin(struct byte_buffer *out)
 {
     return thrift_continue(out, 0);
 }
 
-struct thrift_writer thrift_continue(struct column_bytes *out, int last)
+struct thrift_writer thrift_continue(struct byte_buffer *out, int last)
 {
     return (struct thrift_writer){.out = out, .depth = 1, .last = {last}};
 }
@@ -53,7 +53,7 @@ void thrift_integer(struct thrift_writer *writer, int field, enum thrift_type ty
     if (type == THRIFT_I8)
         put_byte(writer, (uint8_t)value);
     else
-        column_bytes_signed_varint(writer->out, value);
+        byte_buffer_signed_varint(writer->out, value);
 }
 
 void thrift_bytes(struct thrift_writer *writer, int field, const void *bytes, size_t n_bytes)
@@ -86,7 +86,7 @@ void thrift_list(struct thrift_writer *writer, int field, enum thrift_type type,
         put_byte(writer, (unsigned)n << 4 | type);
     } else {
         put_byte(writer, 0xf0u | type);
-        column_bytes_varint(writer->out, n);
+        byte_buffer_varint(writer->out, n);
     }
 }
 
@@ -97,13 +97,13 @@ void thrift_item_bool(struct thrift_writer *writer, bool value)
 
 void thrift_item_integer(struct thrift_writer *writer, int64_t value)
 {
-    column_bytes_signed_varint(writer->out, value);
+    byte_buffer_signed_varint(writer->out, value);
 }
 
 void thrift_item_bytes(struct thrift_writer *writer, const void *bytes, size_t n_bytes)
 {
-    column_bytes_varint(writer->out, n_bytes);
-    column_bytes_copy(writer->out, bytes, n_bytes);
+    byte_buffer_varint(writer->out, n_bytes);
+    byte_buffer_copy(writer->out, bytes, n_bytes);
 }
 
 void thrift_item_struct(struct thrift_writer *writer)

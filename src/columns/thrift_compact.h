@@ -12,7 +12,7 @@
 #ifndef ROCKSORT_COLUMNS_THRIFT_COMPACT_H
 #define ROCKSORT_COLUMNS_THRIFT_COMPACT_H
 
-#include "columns/column_bytes.h"
+#include "util/byte_buffer.h"
 
 #include <stdbool.h>
 
@@ -29,14 +29,14 @@ enum thrift_type {              /* of integers, and of the items of a list */
 };
 
 struct thrift_writer {
-    struct column_bytes *out;
+    struct byte_buffer *out;
     unsigned depth;
     int last[THRIFT_MOST_DEPTH];        /* the previous field, in each open struct */
 };
 
 /* Begins an outermost struct; or continues a struct, at any depth, whose last field was `last`. */
-struct thrift_writer thrift_begin(struct column_bytes *out);
-struct thrift_writer thrift_continue(struct column_bytes *out, int last);
+struct thrift_writer thrift_begin(struct byte_buffer *out);
+struct thrift_writer thrift_continue(struct byte_buffer *out, int last);
 
 /* Ends the innermost open struct. */
 void thrift_end(struct thrift_writer *writer);

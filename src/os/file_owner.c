@@ -36,11 +36,6 @@ enum file_lock file_lock_try(int fd)
     return FILE_LOCK_HELD;
 }
 
-void file_lock_drop(int fd)
-{
-    (void)flock(fd, LOCK_UN);
-}
-
 bool file_lock_has_name(int fd, int dir_fd, const char *name)
 {
     struct stat held, there;

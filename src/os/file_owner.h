@@ -48,9 +48,6 @@ enum file_lock {
    for a moment. */
 enum file_lock file_lock_try(int fd);
 
-/* Releases the lock; the descriptor stays open. */
-void file_lock_drop(int fd);
-
 /* True if `name`, in the open directory dir_fd (or AT_FDCWD), still is the open file: the process
    that had the lock may have removed or renamed the file. */
 bool file_lock_has_name(int fd, int dir_fd, const char *name);

@@ -21,12 +21,10 @@
 #include "output/bam_index.h"
 
 #include "bam/bgzf_block.h"
-#include "os/disk_space.h"
 #include "util/byte_order.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -48,22 +46,14 @@ struct bin {
     uint64_t begin, end;                /* of its chunks, and of the bins merged into it */
     size_t last_chunk;                  /* index in index->chunks of its own last chunk */
     uint32_t goes_to;                   /* index of the bin it is merged into; or its own index */
-    /* its list in the file */
-    uint32_t first, n_chunks;
+    uint32_t n_chunks;                  /* of its list in the file, which begins at first_chunk */
+    size_t first_chunk;
 };
 
 struct chunk {
     uint64_t begin, end;
     uint32_t bin;                       /* index in index->bins */
-};
-
-struct pair {                           /* a chunk in the file */
-    uint64_t begin, end;
-};
-
-struct bytes {
-    uint8_t *at;
-    size_t n, room;
+    size_t next;                        /* in the list of its bin in the file */
 };
 
 struct bam_index {
@@ -71,10 +61,8 @@ struct bam_index {
     enum bam_index_format format;
     struct bam_index_shape shape;
     int32_t n_refs;
-    /* the index file so far: its head, and the references that are finished. In a CSI, bytes that
-       fill a BGZF block are compressed and moved to `packed`. */
-    struct bytes out, packed;
-    struct bgzf_coder coder;
+    struct byte_buffer out;             /* the file so far: its head and the finished references;
+                                           not compressed */
     int32_t n_finished;
     uint64_t n_unplaced;
     uint64_t end;                       /* of the last output chunk */
@@ -89,8 +77,6 @@ struct bam_index {
     uint64_t *windows;
     size_t n_windows, windows_room;
     int64_t level_bin[BAM_INDEX_MAX_DEPTH + 1];         /* index of each level's last bin, or -1 */
-    struct pair *pairs;                 /* chunks of all bins, bin by bin */
-    size_t pairs_room;
 };
 
 static const uint64_t untouched = UINT64_MAX;           /* a window without records */
@@ -141,25 +127,26 @@ const struct bam_index_shape *bam_index_shape(const struct bam_index *index)
 
 /* ---- bytes of the file ---- */
 
-/* Makes room for n_more bytes. Returns a pointer to it. */
-static uint8_t *reserve(struct bytes *to, size_t n_more)
+static void put32(struct bam_index *index, uint64_t value)
 {
-    bam_index_reserve(&to->at, &to->room, to->n + n_more, 1);
-    return to->at + to->n;
+    (void)put_u32(byte_buffer_append(&index->out, 4), value);
+}
+
+static void put64(struct bam_index *index, uint64_t value)
+{
+    (void)put_u64(byte_buffer_append(&index->out, 8), value);
 }
 
 static void put_file_head(struct bam_index *index)
 {
-    uint8_t *at = reserve(&index->out, 20);
-    memcpy(at, index->format == BAM_INDEX_BAI ? "BAI\1" : "CSI\1", 4);
-    at += 4;
-    if (index->format == BAM_INDEX_CSI) {
-        at = put_u32(at, (uint32_t)index->shape.min_shift);
-        at = put_u32(at, (uint32_t)index->shape.depth);
-        at = put_u32(at, 0);            /* l_aux: no further data */
+    bool is_csi = index->format == BAM_INDEX_CSI;
+    byte_buffer_copy(&index->out, is_csi ? "CSI\1" : "BAI\1", 4);
+    if (is_csi) {
+        put32(index, (uint32_t)index->shape.min_shift);
+        put32(index, (uint32_t)index->shape.depth);
+        put32(index, 0);                /* l_aux: no further data */
     }
-    at = put_u32(at, (uint32_t)index->n_refs);
-    index->out.n = (size_t)(at - index->out.at);
+    put32(index, (uint32_t)index->n_refs);
 }
 
 /* Writes the references before number up_to that have no records: they have no bins and, in a BAI,
@@ -167,33 +154,8 @@ static void put_file_head(struct bam_index *index)
 static void put_empty_refs(struct bam_index *index, int32_t up_to)
 {
     size_t n = (size_t)(up_to - index->n_finished) * (index->format == BAM_INDEX_BAI ? 8 : 4);
-    if (n == 0) return;
-    memset(reserve(&index->out, n), 0, n);
-    index->out.n += n;
+    memset(byte_buffer_append(&index->out, n), 0, n);
     index->n_finished = up_to;
-}
-
-/* Compresses bytes of a CSI into BGZF blocks: all bytes, or only those that fill whole blocks.
-   Returns 0, or -1 after a message. */
-static int pack_blocks(struct bam_index *index, bool all)
-{
-    static const struct bgzf_method method = {.level = -1, .is_text = true};
-    struct bytes *out = &index->out, *packed = &index->packed;
-    size_t done = 0, left;
-    while ((left = out->n - done) >= (all ? 1 : BGZF_PAYLOAD_BYTES)) {
-        size_t n = left < BGZF_PAYLOAD_BYTES ? left : BGZF_PAYLOAD_BYTES;
-        uint8_t *to = reserve(packed, BGZF_MAX_BYTES);
-        ssize_t size = bgzf_block_deflate(&index->coder, method, out->at + done, n, to);
-        if (size < 0) {
-            diag_error("a block of the index cannot be compressed; please report this");
-            return -1;
-        }
-        packed->n += (size_t)size;
-        done += n;
-    }
-    if (done > 0) memmove(out->at, out->at + done, left);
-    out->n = left;
-    return 0;
 }
 
 /* ---- the current reference ---- */
@@ -204,7 +166,7 @@ static struct bin *take_bin(struct bam_index *index, const struct bam_index_chun
 {
     int64_t at = index->level_bin[from->level];
     if (at >= 0 && index->bins[at].number == from->bin) return &index->bins[at];
-    bam_index_reserve(&index->bins, &index->bins_room, index->n_bins + 1, sizeof *index->bins);
+    xgrow(&index->bins, &index->bins_room, index->n_bins + 1, index->n_bins, sizeof *index->bins);
     at = index->level_bin[from->level] = (int64_t)index->n_bins++;
     index->bins[at] = (struct bin){.number = from->bin, .level = from->level, .begin = begin,
                                   .last_chunk = SIZE_MAX, .goes_to = (uint32_t)at};
@@ -221,18 +183,18 @@ static void add_chunk(struct bam_index *index, const struct bam_index_chunk *fro
         if (end > last->end) last->end = end;
         return;
     }
-    bam_index_reserve(&index->chunks, &index->chunks_room, index->n_chunks + 1,
-                      sizeof *index->chunks);
+    xgrow(&index->chunks, &index->chunks_room, index->n_chunks + 1, index->n_chunks,
+          sizeof *index->chunks);
     bin->last_chunk = index->n_chunks;
-    index->chunks[index->n_chunks++] = (struct chunk){begin, end, (uint32_t)(bin - index->bins)};
+    index->chunks[index->n_chunks++] = (struct chunk){begin, end, (uint32_t)(bin - index->bins), 0};
 }
 
 static void add_windows(struct bam_index *index, const struct bam_index_windows *from,
                         uint64_t base)
 {
     size_t n = index->n_windows;
-    bam_index_reserve(&index->windows, &index->windows_room, (size_t)from->last + 1,
-                      sizeof *index->windows);
+    xgrow(&index->windows, &index->windows_room, (size_t)from->last + 1, from->last,
+          sizeof *index->windows);
     /* Adds nothing if a record of an earlier part reaches further. */
     for (; n < from->first; n++) index->windows[n] = untouched;
     for (; n <= from->last; n++) index->windows[n] = base + from->begin;
@@ -294,35 +256,20 @@ static uint32_t final_bin(const struct bam_index *index, uint32_t bin)
     return bin;
 }
 
-/* Makes the chunk lists of the remaining bins in index->pairs. Returns the number of chunks. */
-static size_t group_chunks(struct bam_index *index)
+/* Makes the chunk lists of the remaining bins. */
+static void list_chunks(struct bam_index *index)
 {
-    bam_index_reserve(&index->pairs, &index->pairs_room, index->n_chunks, sizeof *index->pairs);
-    /* Each list gets room for all its chunks, as if none were joined. */
     for (size_t i = 0; i < index->n_chunks; i++) {
-        index->chunks[i].bin = final_bin(index, index->chunks[i].bin);
-        index->bins[index->chunks[i].bin].n_chunks++;
-    }
-    uint32_t first = 0;
-    for (size_t i = 0; i < index->n_bins; i++) {
-        index->bins[i].first = first;
-        first += index->bins[i].n_chunks;
-        index->bins[i].n_chunks = 0;
-    }
-    size_t n = 0;
-    for (size_t i = 0; i < index->n_chunks; i++) {
-        const struct chunk *chunk = &index->chunks[i];
-        struct bin *bin = &index->bins[chunk->bin];
-        struct pair *list = &index->pairs[bin->first];
-        struct pair *last = bin->n_chunks > 0 ? &list[bin->n_chunks - 1] : NULL;
+        struct chunk *chunk = &index->chunks[i];
+        struct bin *bin = &index->bins[final_bin(index, chunk->bin)];
+        struct chunk *last = bin->n_chunks > 0 ? &index->chunks[bin->last_chunk] : NULL;
         if (last && last->end >> 16 >= chunk->begin >> 16) {
             if (chunk->end > last->end) last->end = chunk->end;
             continue;
         }
-        list[bin->n_chunks++] = (struct pair){chunk->begin, chunk->end};
-        n++;
+        *(last ? &last->next : &bin->first_chunk) = bin->last_chunk = i;
+        bin->n_chunks++;
     }
-    return n;
 }
 
 /* The offset of the first record that overlaps the first window of a bin. */
@@ -332,75 +279,64 @@ static uint64_t bin_loff(const struct bam_index *index, const struct bin *bin)
     return window < index->n_windows ? index->windows[window] : 0;
 }
 
-static uint8_t *put_bin(const struct bam_index *index, const struct bin *bin, uint8_t *at)
+static void put_bin(struct bam_index *index, const struct bin *bin)
 {
-    at = put_u32(at, bin->number);
-    if (index->format == BAM_INDEX_CSI) at = put_u64(at, bin_loff(index, bin));
-    at = put_u32(at, bin->n_chunks);
-    for (uint32_t i = 0; i < bin->n_chunks; i++) {
-        at = put_u64(at, index->pairs[bin->first + i].begin);
-        at = put_u64(at, index->pairs[bin->first + i].end);
+    put32(index, bin->number);
+    if (index->format == BAM_INDEX_CSI) put64(index, bin_loff(index, bin));
+    put32(index, bin->n_chunks);
+    size_t at = bin->first_chunk;
+    for (uint32_t i = 0; i < bin->n_chunks; i++, at = index->chunks[at].next) {
+        put64(index, index->chunks[at].begin);
+        put64(index, index->chunks[at].end);
     }
-    return at;
 }
 
-static uint8_t *put_pseudo_bin(const struct bam_index *index, uint64_t end, uint8_t *at)
+static void put_pseudo_bin(struct bam_index *index, uint64_t end)
 {
-    at = put_u32(at, bam_index_pseudo_bin(&index->shape));
-    if (index->format == BAM_INDEX_CSI) at = put_u64(at, 0);
-    at = put_u32(at, 2);
-    at = put_u64(at, index->begin);
-    at = put_u64(at, end);
-    at = put_u64(at, index->n_mapped);
-    return put_u64(at, index->n_unmapped);
+    put32(index, bam_index_pseudo_bin(&index->shape));
+    if (index->format == BAM_INDEX_CSI) put64(index, 0);
+    put32(index, 2);
+    put64(index, index->begin);
+    put64(index, end);
+    put64(index, index->n_mapped);
+    put64(index, index->n_unmapped);
 }
 
-/* Appends the reference, whose last record ends at `end`, to the index file. */
-static void put_ref(struct bam_index *index, uint64_t end)
+/* Ends the current reference, if there is one, at `end` in the file: appends it to the index
+   file. */
+static void finish_ref(struct bam_index *index, uint64_t end)
 {
+    if (!index->ref_open) return;
     khash_t(bin) *table = make_table(index);
     fill_windows(index);
     join_small_bins(index, table);
-    size_t n_chunks = group_chunks(index) + 2;
-    size_t most = 8 + 16 * (size_t)kh_size(table) + 16 * n_chunks + 8 * index->n_windows;
-    uint8_t *at = put_u32(reserve(&index->out, most), kh_size(table));
+    list_chunks(index);
+    put32(index, kh_size(table));
     for (khint_t i = kh_begin(table); i != kh_end(table); i++) {
         if (!kh_exist(table, i)) continue;
         if (kh_key(table, i) == bam_index_pseudo_bin(&index->shape))
-            at = put_pseudo_bin(index, end, at);
+            put_pseudo_bin(index, end);
         else
-            at = put_bin(index, &index->bins[kh_val(table, i)], at);
+            put_bin(index, &index->bins[kh_val(table, i)]);
     }
     if (index->format == BAM_INDEX_BAI) {
-        at = put_u32(at, index->n_windows);
-        for (size_t i = 0; i < index->n_windows; i++) at = put_u64(at, index->windows[i]);
+        put32(index, index->n_windows);
+        for (size_t i = 0; i < index->n_windows; i++) put64(index, index->windows[i]);
     }
-    index->out.n = (size_t)(at - index->out.at);
     kh_destroy(bin, table);
-}
-
-/* Ends the current reference, if there is one, at `end` in the file. Returns 0, or -1 after a
-   message. */
-static int finish_ref(struct bam_index *index, uint64_t end)
-{
-    if (!index->ref_open) return 0;
     index->ref_open = false;
-    put_ref(index, end);
     index->n_finished++;
-    return index->format == BAM_INDEX_CSI ? pack_blocks(index, false) : 0;
 }
 
-/* Returns 0, or -1 after a message. */
-static int begin_ref(struct bam_index *index, int32_t tid, uint64_t begin)
+static void begin_ref(struct bam_index *index, int32_t tid, uint64_t begin)
 {
-    if (finish_ref(index, begin) < 0) return -1;
+    finish_ref(index, begin);
     put_empty_refs(index, tid);
     index->ref_open = true;
     index->begin = begin;
     index->n_mapped = index->n_unmapped = 0;
     index->n_bins = index->n_chunks = index->n_windows = 0;
     for (int i = 0; i <= index->shape.depth; i++) index->level_bin[i] = -1;
-    return 0;
 }
 
 /* ---- creating and destroying ---- */
@@ -421,13 +357,10 @@ struct bam_index *bam_index_create(enum bam_index_format format, const sam_hdr_t
 void bam_index_destroy(struct bam_index *index)
 {
     if (!index) return;
-    bgzf_coder_release(&index->coder);
     free(index->bins);
     free(index->chunks);
     free(index->windows);
-    free(index->pairs);
-    free(index->out.at);
-    free(index->packed.at);
+    free(index->out.bytes);
     free(index);
 }
 
@@ -447,13 +380,13 @@ int bam_index_append(struct bam_index *index, const struct bam_index_part *part,
                        "report this");
             return -1;
         }
-        if (!goes_on && begin_ref(index, ref->tid, base + ref->begin) < 0) return -1;
+        if (!goes_on) begin_ref(index, ref->tid, base + ref->begin);
         index->n_mapped += ref->n_mapped;
         index->n_unmapped += ref->n_unmapped;
         for (size_t k = 0; k < ref->n_chunks; k++) add_chunk(index, chunk++, base);
         for (size_t k = 0; k < ref->n_windows; k++) add_windows(index, windows++, base);
     }
-    if (part->n_unplaced > 0 && finish_ref(index, base + part->unplaced_begin) < 0) return -1;
+    if (part->n_unplaced > 0) finish_ref(index, base + part->unplaced_begin);
     index->n_unplaced += part->n_unplaced;
     index->end = base + part->end;
     return 0;
@@ -461,25 +394,21 @@ int bam_index_append(struct bam_index *index, const struct bam_index_part *part,
 
 /* ---- writing ---- */
 
-static int end_file(struct bam_index *index)
-{
-    if (finish_ref(index, index->end) < 0) return -1;
-    put_empty_refs(index, index->n_refs);
-    (void)put_u64(reserve(&index->out, 8), index->n_unplaced);
-    index->out.n += 8;
-    if (index->format == BAM_INDEX_BAI) return 0;
-    if (pack_blocks(index, true) < 0) return -1;
-    memcpy(reserve(&index->packed, BGZF_END_BYTES), bgzf_end_block, BGZF_END_BYTES);
-    index->packed.n += BGZF_END_BYTES;
-    return 0;
-}
-
 int bam_index_write(struct bam_index *index, struct output_path *path)
 {
-    const struct bytes *file = index->format == BAM_INDEX_CSI ? &index->packed : &index->out;
-    if (end_file(index) < 0) return -1;
-    errno = 0;
-    if (output_path_put(path, file->at, file->n) == 0) return output_path_commit(path);
-    disk_space_print_output_error(path->name, errno, path->final, file->n);
-    return -1;
+    static const struct bgzf_method method = {.level = -1, .is_text = true};
+    struct byte_buffer packed = {0}, *file = &index->out;
+    finish_ref(index, index->end);
+    put_empty_refs(index, index->n_refs);
+    put64(index, index->n_unplaced);
+    if (index->format == BAM_INDEX_CSI) {
+        if (bgzf_append(&packed, method, file->bytes, file->n_bytes) < 0)
+            diag_error("a block of the index cannot be compressed; please report this");
+        else
+            byte_buffer_copy(&packed, bgzf_end_block, BGZF_END_BYTES);
+        file = &packed;
+    }
+    int r = file->n_bytes > 0 ? output_path_save(path, file->bytes, file->n_bytes) : -1;
+    free(packed.bytes);
+    return r;
 }

@@ -2,9 +2,8 @@
  * bam_index.h -- makes the BAI or CSI index of the output while the output is written.
  *
  * Workers collect parts (bam_index_part.h), one for each output chunk. The writer appends them in
- * order. When a reference is complete, its bytes of the index file are made, and compressed for
- * CSI. So writing the index at the end takes 1 to 35 ms for a million short reads, and 0.2 s to
- * compress a CSI.
+ * order. When a reference is complete, its bytes of the index file are made. So writing the index
+ * at the end takes 1 to 35 ms for a million short reads, and 0.2 s to compress a CSI.
  *
  * The result is byte for byte that of `samtools index` for the same file (htslib 1.16 and 1.24; CSI
  * is compared before compression), with two exceptions. When htslib indexes SAM, it counts a mapped

@@ -12,8 +12,8 @@
 #include "output/bam_index_file.h"
 
 #include "output/index_names.h"
+#include "util/byte_buffer.h"
 #include "util/byte_order.h"
-#include "util/xalloc.h"
 
 #include <htslib/bgzf.h>
 #include <htslib/hts_log.h>
@@ -21,11 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-struct bytes {
-    uint8_t *at;
-    size_t n, room;
-};
 
 /* The unread bytes; `failed`: a read went beyond the end. */
 struct cursor {
@@ -55,7 +50,7 @@ static uint64_t take_u64(struct cursor *from)
 }
 
 /* Reads a whole file, compressed or not. Returns 0 or -1. */
-static int read_file(const char *path, struct bytes *bytes)
+static int read_file(const char *path, struct byte_buffer *bytes)
 {
     enum { STEP = 1 << 16 };
     enum htsLogLevel level = hts_get_log_level();
@@ -64,9 +59,8 @@ static int read_file(const char *path, struct bytes *bytes)
     BGZF *file = bgzf_open(path, "r");
     if (file) {
         do {
-            xgrow(&bytes->at, &bytes->room, bytes->n + STEP, bytes->n, 1);
-            n = bgzf_read(file, bytes->at + bytes->n, STEP);
-            if (n > 0) bytes->n += (size_t)n;
+            n = bgzf_read(file, byte_buffer_reserve(bytes, STEP), STEP);
+            if (n > 0) bytes->n_bytes += (size_t)n;
         } while (n > 0);
         if (bgzf_close(file) < 0) n = -1;
     }
@@ -99,8 +93,8 @@ static int level_of(const struct bam_index_shape *shape, uint32_t bin)
 static void add_window(struct bam_index_part *part, struct bam_index_ref *ref, uint64_t begin,
                        uint64_t first)
 {
-    bam_index_reserve(&part->windows, &part->windows_room, part->n_windows + 1,
-                      sizeof *part->windows);
+    xgrow(&part->windows, &part->windows_room, part->n_windows + 1, part->n_windows,
+          sizeof *part->windows);
     part->windows[part->n_windows++] =
         (struct bam_index_windows){begin, (uint32_t)first, (uint32_t)first};
     ref->n_windows++;
@@ -123,8 +117,8 @@ static void take_chunks(struct cursor *from, uint32_t bin, uint32_t n_chunks,
 {
     for (uint32_t i = 0; i < n_chunks && !from->failed; i++) {
         uint64_t begin = take_u64(from), end = take_u64(from);
-        bam_index_reserve(&part->chunks, &part->chunks_room, part->n_chunks + 1,
-                          sizeof *part->chunks);
+        xgrow(&part->chunks, &part->chunks_room, part->n_chunks + 1, part->n_chunks,
+              sizeof *part->chunks);
         part->chunks[part->n_chunks++] =
             (struct bam_index_chunk){begin, end, bin, level_of(&part->shape, bin)};
         ref->n_chunks++;
@@ -203,7 +197,7 @@ static bool take_ref(struct cursor *from, int32_t tid, bool is_csi, struct bam_i
         qsort(part->chunks + part->n_chunks - ref.n_chunks, ref.n_chunks, sizeof *part->chunks,
               compare_chunks);
     join_windows(part, &ref, is_csi ? find_reach(part, &ref) : 0);
-    bam_index_reserve(&part->refs, &part->refs_room, part->n_refs + 1, sizeof *part->refs);
+    xgrow(&part->refs, &part->refs_room, part->n_refs + 1, part->n_refs, sizeof *part->refs);
     part->refs[part->n_refs++] = ref;
     return true;
 }
@@ -263,13 +257,13 @@ static bool take_index(struct cursor *from, struct bam_index_file *index)
 static int read_index(const char *name, const struct stat *bam, struct bam_index_file *index)
 {
     struct stat st;
-    struct bytes bytes = {0};
+    struct byte_buffer bytes = {0};
     if (stat(name, &st) < 0 || !S_ISREG(st.st_mode)) return 0;
     if (st.st_mtim.tv_sec < bam->st_mtim.tv_sec) return -1;
     bool is_sound = read_file(name, &bytes) == 0;
-    struct cursor from = {bytes.at, bytes.at + bytes.n, false};
+    struct cursor from = {bytes.bytes, bytes.bytes + bytes.n_bytes, false};
     is_sound = is_sound && take_index(&from, index);
-    free(bytes.at);
+    free(bytes.bytes);
     if (is_sound) return 1;
     bam_index_part_release(&index->part);
     return -1;

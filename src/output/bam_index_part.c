@@ -20,12 +20,6 @@
 static const uint32_t no_bin = UINT32_MAX;
 static const size_t no_chunk = SIZE_MAX;
 
-void bam_index_reserve(void *array, size_t *room, size_t n, size_t item_bytes)
-{
-    /* Many parts have only one record (--split-by). */
-    xgrow(array, room, n, n < 4 ? n : n / 2 + 16, item_bytes);
-}
-
 void bam_index_part_init(struct bam_index_part *part, const struct bam_index_shape *shape)
 {
     *part = (struct bam_index_part){.shape = *shape, .tid = -1, .open_chunk = no_chunk};
@@ -70,7 +64,7 @@ static void close_chunk(struct bam_index_part *part, uint64_t end)
 static void begin_ref(struct bam_index_part *part, int32_t tid, uint64_t begin)
 {
     close_chunk(part, begin);
-    bam_index_reserve(&part->refs, &part->refs_room, part->n_refs + 1, sizeof *part->refs);
+    xgrow(&part->refs, &part->refs_room, part->n_refs + 1, part->n_refs, sizeof *part->refs);
     part->refs[part->n_refs++] = (struct bam_index_ref){.tid = tid, .begin = begin};
     part->tid = tid;
     part->bin = no_bin;
@@ -87,7 +81,7 @@ static void begin_chunk(struct bam_index_part *part, uint32_t bin, int level, ui
     if (at == no_chunk || part->chunks[at].bin != bin ||
         part->chunks[at].end >> 16 < begin >> 16) {
         at = part->n_chunks;
-        bam_index_reserve(&part->chunks, &part->chunks_room, at + 1, sizeof *part->chunks);
+        xgrow(&part->chunks, &part->chunks_room, at + 1, at, sizeof *part->chunks);
         part->chunks[part->n_chunks++] = (struct bam_index_chunk){begin, begin, bin, level};
         part->refs[part->n_refs - 1].n_chunks++;
         part->level_chunk[level] = at;
@@ -98,8 +92,8 @@ static void begin_chunk(struct bam_index_part *part, uint32_t bin, int level, ui
 
 static void add_windows(struct bam_index_part *part, int64_t first, int64_t last, uint64_t begin)
 {
-    bam_index_reserve(&part->windows, &part->windows_room, part->n_windows + 1,
-                      sizeof *part->windows);
+    xgrow(&part->windows, &part->windows_room, part->n_windows + 1, part->n_windows,
+          sizeof *part->windows);
     if (first <= part->last_window) first = part->last_window + 1;
     part->windows[part->n_windows++] =
         (struct bam_index_windows){begin, (uint32_t)first, (uint32_t)last};

@@ -120,7 +120,4 @@ int bam_index_part_add(struct bam_index_part *part, const uint8_t *rec, uint64_t
 /* The output chunk ends here: bam_index_voffset(its size in bytes, 0). */
 void bam_index_part_end(struct bam_index_part *part, uint64_t end);
 
-/* Grows an array to hold n items, plus about half as many. */
-void bam_index_reserve(void *array, size_t *room, size_t n, size_t item_bytes);
-
 #endif

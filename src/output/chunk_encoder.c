@@ -232,7 +232,7 @@ static int end_column_batch(struct emission *e)
     if (!e->columns || out->n_spans == 0) return 0;
     size_t value_bytes = column_batch_bytes(column_encoder_batch(e->columns));
     reserve(e, value_bytes / 4);
-    struct column_bytes bytes = {out->bytes, out->n_bytes, out->room};
+    struct byte_buffer bytes = {out->bytes, out->n_bytes, out->room};
     struct output_span *span = last_span(e);
     if (out->large_bytes < value_bytes) out->large_bytes = value_bytes;
     const char *problem = column_encoder_put(e->columns, span->begin, &bytes, &span->metadata);

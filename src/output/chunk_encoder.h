@@ -37,7 +37,7 @@ struct output_span {
     uint64_t n_records, raw_bytes;      /* written */
     struct bam_index_part part; /* of the index, if one is written; counted from `begin` */
     size_t group, span;         /* split by place (split_plan.h) */
-    struct column_bytes metadata;       /* of its column batches (column_encoder_put), counted from
+    struct byte_buffer metadata;       /* of its column batches (column_encoder_put), counted from
                                            `begin`; owned */
     uint8_t *value;             /* split by tag; owned */
     size_t value_bytes;

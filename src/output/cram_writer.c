@@ -3,6 +3,12 @@
  *
  * Records are unpacked and given to sam_write1, which encodes them in the pool.
  *
+ * When a write fails, htslib's threaded CRAM writer frees memory that its workers use, and crashes
+ * (1.16 to 1.21). So it writes into a socket pair, and a thread of ours, the pump, copies the bytes
+ * to the output. After the first error, or if the output is not complete, the pump discards them.
+ * If htslib cannot encode a record, it never closes its end of the sockets, so the pump is ended by
+ * a second descriptor of that end.
+ *
  * When htslib cannot encode a container, it frees the next one while another thread is encoding it
  * (1.16, cram_put_bam_seq and cram_flush_result), and crashes. Before that, the failed thread logs
  * an error, and waits until it is printed. This file watches for that error, and ends the sort.
@@ -11,35 +17,41 @@
  * predicted, such as a missing reference. If the error is not seen, the file is never closed,
  * because closing would encode the same container again.
  */
-#define _GNU_SOURCE             /* memfd_create */
+#define _GNU_SOURCE             /* memfd_create, F_DUPFD_CLOEXEC, SOCK_CLOEXEC */
 #include "output/cram_writer.h"
 
 #include "bam/bam_convert.h"
 #include "bam/bam_fields.h"
-#include "os/disk_space.h"
 #include "os/exception_guard.h"
+#include "os/thread_pool.h"
 #include "os/transfers.h"
-#include "output/cram_pump.h"
 #include "output/cram_reference.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 struct cram_writer {
     struct cram_writer_settings settings;
-    struct cram_pump pump;
     hFILE *pump_in;             /* the pump's writing end, until `file` owns it */
+    int read_fd, end_fd;        /* the other end, and a second descriptor of the writing end; -1 */
+    pthread_t pump;
+    bool pump_runs;
+    atomic_bool discards;
+    char failure[160];          /* of transfers_failure, or ""; set before `error` */
+    atomic_int error;           /* errno of the pump's first failed write, or 0 */
     samFile *file;
     bool encoder_failed;        /* `file` must not be closed */
-    int index_fd;               /* memfd of an index to upload, or -1 */
+    int index_fd;               /* memfd of the index, or -1 */
     struct cram_reference reference;
     bam1_t *record;
     struct cram_writer *next_open;      /* under encoders.lock */
@@ -54,28 +66,75 @@ static struct {
     struct cram_writer *first;
 } encoders = {PTHREAD_MUTEX_INITIALIZER, NULL};
 
-struct cram_writer *cram_writer_create(void)
+/* ---- the pump ---- */
+
+/* Copies bytes until the writing end has ended. */
+static void *run_pump(void *arg)
 {
-    struct cram_writer *writer = xcalloc(1, sizeof *writer);
-    writer->index_fd = -1;
-    writer->last_tid = -1;
-    if (cram_pump_open(&writer->pump, &writer->pump_in) == 0) return writer;
-    diag_error("cannot make sockets for the CRAM output: %s%s", strerror(errno),
-               diag_advice(errno));
-    free(writer);
+    enum { CHUNK_BYTES = 256 << 10 };
+    struct cram_writer *writer = arg;
+    char *chunk = xmalloc(CHUNK_BYTES);
+    bool tries_again = false;
+    ssize_t n = 1;
+    while (n > 0 || tries_again) {
+        int error = 0;
+        n = read(writer->read_fd, chunk, CHUNK_BYTES);
+        /* Retry a failed read once: without a reader the writer would wait forever. */
+        tries_again = n < 0 && (errno == EINTR || !tries_again);
+        if (n < 0 && errno != EINTR) error = errno;
+        if (n > 0 && !atomic_load(&writer->error) && !atomic_load(&writer->discards)) {
+            errno = 0;
+            if (hwrite(writer->settings.target, chunk, (size_t)n) != n)
+                error = errno ? errno : EIO;
+        }
+        if (!error || atomic_load(&writer->error)) continue;
+        const char *failure = transfers_failure();
+        (void)snprintf(writer->failure, sizeof writer->failure, "%s", failure ? failure : "");
+        atomic_store(&writer->error, error);
+    }
+    free(chunk);
     return NULL;
 }
 
-void cram_writer_pump(struct cram_writer *writer)
+static int start_pump(struct cram_writer *writer)
 {
-    cram_pump_run(&writer->pump);
+    int fds[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0) {
+        writer->read_fd = fds[0];
+        writer->end_fd = fcntl(fds[1], F_DUPFD_CLOEXEC, 0);
+        if (writer->end_fd >= 0) writer->pump_in = hdopen(fds[1], "w");
+        int error = errno;
+        if (!writer->pump_in) (void)close(fds[1]);
+        errno = error;
+    }
+    if (!writer->pump_in) {
+        diag_error("cannot make sockets for the CRAM output: %s%s", strerror(errno),
+                   diag_advice(errno));
+        return -1;
+    }
+    int error = thread_start(&writer->pump, "CRAM pump", run_pump, writer);
+    if (error) diag_no_thread(error);
+    writer->pump_runs = error == 0;
+    return error ? -1 : 0;
 }
 
-int cram_writer_check(struct cram_writer *writer)
+/* Ends the stream for all descriptors of the writing end, and waits for the pump. */
+static void end_pump(struct cram_writer *writer)
 {
-    errno = atomic_load(&writer->pump.error);
+    if (!writer->pump_runs) return;
+    (void)shutdown(writer->end_fd, SHUT_WR);    /* the other end is open: it cannot fail */
+    (void)pthread_join(writer->pump, NULL);
+    writer->pump_runs = false;
+}
+
+/* ---- errors ---- */
+
+/* Reports the error of the pump, which htslib does not see. */
+static int check_pump(struct cram_writer *writer)
+{
+    errno = atomic_load(&writer->error);
     if (!errno) return 0;
-    if (*writer->pump.failure) transfers_tell(writer->pump.failure);
+    if (*writer->failure) transfers_tell(writer->failure);
     return writer->settings.explain(writer->settings.arg);
 }
 
@@ -85,7 +144,7 @@ static int encoder_error(struct cram_writer *writer, const char *others)
 {
     char type = 0, tag[300] = "", more[600];
     const char *read = cram_doubt_read(writer->settings.doubt, &type);
-    if (cram_writer_check(writer) < 0) return -1;
+    if (check_pump(writer) < 0) return -1;
     if (read)
         (void)snprintf(tag, sizeof tag, "; probably because of NM:%c in read '%s'", type, read);
     (void)snprintf(more, sizeof more, "%s%s%s", others, diag_library_words(), tag);
@@ -103,7 +162,7 @@ static void end_before_crash(void)
     (void)pthread_mutex_lock(&encoders.lock);
     bool any = encoders.first != NULL, pump_failed = false;
     for (struct cram_writer *w = encoders.first; w && !pump_failed; w = w->next_open)
-        pump_failed = cram_writer_check(w) < 0;
+        pump_failed = check_pump(w) < 0;
     if (!pump_failed && any)
         (void)encoder_error(encoders.first, encoders.first->next_open ? OTHER_ENCODERS : "");
     (void)pthread_mutex_unlock(&encoders.lock);
@@ -132,36 +191,20 @@ static bool explain_abort(void)
     return writer != NULL;
 }
 
-/* Called by output_path_make: htslib opens the index by its name. */
-static int start_cram_index(void *arg)
-{
-    struct cram_writer *writer = arg;
-    return sam_idx_init(writer->file, writer->settings.header, 0,
-                        output_path_to_write(writer->settings.index_path));
-}
-
 /* htslib would complete the upload of an index even if the sort fails. So it writes the index to
-   memory, some bytes for 10,000 records, and the caller uploads it when the output is complete. */
-static int start_index_in_memory(struct cram_writer *writer)
-{
-    char name[64];
-    writer->index_fd = memfd_create("index", MFD_CLOEXEC);
-    if (writer->index_fd < 0) return -1;
-    (void)snprintf(name, sizeof name, "/proc/self/fd/%d", writer->index_fd);
-    return sam_idx_init(writer->file, writer->settings.header, 0, name);
-}
-
+   memory, some bytes for 10,000 records, and cram_writer_write_index to its file. */
 static int start_index(struct cram_writer *writer)
 {
-    struct output_path *path = writer->settings.index_path;
+    char name[64];
+    const struct output_path *path = writer->settings.index_path;
     if (!path) return 0;
-    errno = 0;
-    int r = path->is_url ? start_index_in_memory(writer)
-                         : output_path_make(path, start_cram_index, writer);
-    if (r < 0)
-        diag_error("cannot create the index '%s': %s%s", path->name, strerror(errno),
-                   diag_advice(errno));
-    return r;
+    writer->index_fd = memfd_create("index", MFD_CLOEXEC);
+    (void)snprintf(name, sizeof name, "/proc/self/fd/%d", writer->index_fd);
+    if (writer->index_fd >= 0 && sam_idx_init(writer->file, writer->settings.header, 0, name) == 0)
+        return 0;
+    diag_error("cannot create the index '%s': %s%s", path->name, strerror(errno),
+               diag_advice(errno));
+    return -1;
 }
 
 static void watch_encoder(struct cram_writer *writer)
@@ -184,13 +227,13 @@ static void forget_encoder(const struct cram_writer *writer)
     (void)pthread_mutex_unlock(&encoders.lock);
 }
 
-int cram_writer_start(struct cram_writer *writer, const struct cram_writer_settings *settings)
+static int start(struct cram_writer *writer)
 {
+    const struct cram_writer_settings *settings = &writer->settings;
     const htsFormat *format = settings->format;
     char mode[8] = "wc";
-    writer->settings = *settings;
     if (settings->level >= 0) mode[2] = (char)('0' + settings->level);
-    cram_pump_set_target(&writer->pump, settings->target);
+    if (start_pump(writer) < 0) return -1;
     watch_encoder(writer);
     writer->file = hts_hopen(writer->pump_in, writer->settings.name, mode);
     if (!writer->file) return -1;
@@ -214,6 +257,15 @@ int cram_writer_start(struct cram_writer *writer, const struct cram_writer_setti
     return start_index(writer);
 }
 
+int cram_writer_start(const struct cram_writer_settings *settings, struct cram_writer **to)
+{
+    struct cram_writer *writer = *to = xcalloc(1, sizeof *writer);
+    writer->settings = *settings;
+    writer->read_fd = writer->end_fd = writer->index_fd = -1;
+    writer->last_tid = -1;
+    return start(writer);
+}
+
 /* The FASTA file has fewer bases of the record's reference than the header says. */
 static int reference_error(const struct cram_writer *writer)
 {
@@ -225,7 +277,7 @@ static int reference_error(const struct cram_writer *writer)
 int cram_writer_write(struct cram_writer *writer, const uint8_t *records, size_t n_bytes)
 {
     const uint8_t *end = records + n_bytes;
-    if (cram_writer_check(writer) < 0) return -1;
+    if (check_pump(writer) < 0) return -1;
     for (const uint8_t *rec = records; rec < end; rec += bam_record_bytes(rec)) {
         bam_record_unpack(rec, writer->record);
         if (!cram_reference_admits(&writer->reference, writer->record))
@@ -243,17 +295,18 @@ int cram_writer_end(struct cram_writer *writer, bool complete)
 {
     /* Closing a CRAM file writes buffered records and an end marker, with which a partial result
        would look complete. */
-    if (!complete) cram_pump_discard(&writer->pump);
+    if (!complete) atomic_store(&writer->discards, true);
     int r = writer->file && !writer->encoder_failed ? sam_close(writer->file) : 0;
     if (writer->pump_in && hclose(writer->pump_in) < 0) r = -1;
     writer->file = NULL;
     writer->pump_in = NULL;
     forget_encoder(writer);
-    cram_pump_end(&writer->pump);
+    end_pump(writer);
+    if (complete && check_pump(writer) < 0) return -1;
     return r < 0 && complete ? encoder_error(writer, "") : 0;
 }
 
-int cram_writer_send_index(const struct cram_writer *writer)
+int cram_writer_write_index(const struct cram_writer *writer)
 {
     struct output_path *path = writer->settings.index_path;
     struct stat st;
@@ -261,18 +314,22 @@ int cram_writer_send_index(const struct cram_writer *writer)
     if (writer->index_fd < 0) return 0;
     if (fstat(writer->index_fd, &st) == 0)
         bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, writer->index_fd, 0);
-    int r = bytes != MAP_FAILED ? output_path_put(path, bytes, (size_t)st.st_size) : -1;
-    if (r < 0) disk_space_print_output_error(path->name, errno, NULL, 0);
-    if (bytes != MAP_FAILED) (void)munmap(bytes, (size_t)st.st_size);
+    if (bytes == MAP_FAILED) {
+        diag_error("cannot read the index '%s' from memory: %s", path->name, strerror(errno));
+        return -1;
+    }
+    int r = output_path_save(path, bytes, (size_t)st.st_size);
+    (void)munmap(bytes, (size_t)st.st_size);
     return r;
 }
 
 void cram_writer_destroy(struct cram_writer *writer)
 {
     if (!writer) return;
-    cram_pump_close(&writer->pump);
     cram_reference_release(&writer->reference);
     bam_destroy1(writer->record);
-    if (writer->index_fd >= 0) (void)close(writer->index_fd);
+    const int fds[] = {writer->read_fd, writer->end_fd, writer->index_fd};
+    for (int i = 0; i < 3; i++)
+        if (fds[i] >= 0) (void)close(fds[i]);
     free(writer);
 }

@@ -11,7 +11,6 @@
 
 #include "bam/bgzf_block.h"
 #include "os/disk_space.h"
-#include "os/thread_pool.h"
 #include "output/index_names.h"
 #include "util/byte_order.h"
 #include "util/diag.h"
@@ -55,95 +54,63 @@ static int open_file(struct output_file *file)
     return file->raw ? 0 : -1;
 }
 
-/* Makes the uncompressed BAM header (SAM specification, section 4.2) in *out, which the caller
-   frees. Returns its size, or 0 if htslib cannot make the text or, after a message, if a reference
-   is too long. */
-static size_t make_bam_header(sam_hdr_t *header, uint8_t **out)
+static void put_text(struct byte_buffer *to, const char *text, size_t n_bytes)
 {
-    const char *text = sam_hdr_str(header);
-    int n_refs = sam_hdr_nref(header);
-    if (!text || n_refs < 0) return 0;
-    for (int i = 0; i < n_refs; i++) {
-        if (sam_hdr_tid2len(header, i) <= INT32_MAX) continue;
-        diag_error("reference '%s' has %" PRId64 " bases, more than BAM can hold: write SAM with "
-                   "-O sam", sam_hdr_tid2name(header, i), (int64_t)sam_hdr_tid2len(header, i));
-        return 0;
-    }
-    size_t n = 12 + strlen(text);
-    for (int i = 0; i < n_refs; i++) n += 9 + strlen(sam_hdr_tid2name(header, i));
-    uint8_t *at = *out = xmalloc(n);
-    memcpy(at, "BAM\1", 4);
-    at = put_u32(at + 4, strlen(text));
-    memcpy(at, text, strlen(text));
-    at = put_u32(at + strlen(text), (size_t)n_refs);
-    for (int i = 0; i < n_refs; i++) {
-        const char *name = sam_hdr_tid2name(header, i);
-        size_t name_bytes = strlen(name) + 1;
-        at = put_u32(at, name_bytes);
-        memcpy(at, name, name_bytes);
-        at = put_u32(at + name_bytes, (size_t)sam_hdr_tid2len(header, i));
-    }
-    return n;
+    (void)put_u32(byte_buffer_append(to, 4), n_bytes);
+    byte_buffer_copy(to, text, n_bytes);
 }
 
-/* Adds encoded bytes to the shared header, or writes them if there is none. */
-static int put_header(struct output_file *file, const uint8_t *bytes, size_t n)
+/* Appends the uncompressed BAM header (SAM specification, section 4.2). Returns 0, or -1 after a
+   message if a reference is too long. */
+static int put_bam_header(sam_hdr_t *header, const char *text, struct byte_buffer *to)
 {
-    struct output_header *shared = file->settings.shared_header;
-    if (!shared) return hwrite(file->raw, bytes, n) == (ssize_t)n ? 0 : -1;
-    xgrow(&shared->bytes, &shared->room, shared->n_bytes + n, shared->n_bytes, 1);
-    if (n > 0) memcpy(shared->bytes + shared->n_bytes, bytes, n);
-    shared->n_bytes += n;
+    int n_refs = sam_hdr_nref(header);
+    byte_buffer_copy(to, "BAM\1", 4);
+    put_text(to, text, strlen(text));
+    (void)put_u32(byte_buffer_append(to, 4), (size_t)n_refs);
+    for (int i = 0; i < n_refs; i++) {
+        const char *name = sam_hdr_tid2name(header, i);
+        int64_t n_bases = sam_hdr_tid2len(header, i);
+        put_text(to, name, strlen(name) + 1);
+        (void)put_u32(byte_buffer_append(to, 4), (uint64_t)n_bases);
+        if (n_bases <= INT32_MAX) continue;
+        diag_error("reference '%s' has %" PRId64 " bases, more than BAM can hold: write SAM with "
+                   "-O sam", name, n_bases);
+        return -1;
+    }
     return 0;
 }
 
-/* The same for raw bytes; compresses them if the format is BGZF. */
-static int pack_header(struct output_file *file, const uint8_t *bytes, size_t n)
+/* Appends the encoded header. */
+static int make_header(struct output_file *file, struct byte_buffer *to)
 {
-    if (!output_format_is_bgzf(&file->settings.format)) return put_header(file, bytes, n);
-    struct bgzf_coder coder = {0};
-    uint8_t block[BGZF_MAX_BYTES];
-    int r = 0;
-    for (size_t at = 0; r == 0 && at < n; at += BGZF_PAYLOAD_BYTES) {
-        size_t payload = n - at < BGZF_PAYLOAD_BYTES ? n - at : BGZF_PAYLOAD_BYTES;
-        ssize_t size =
-            bgzf_block_deflate(&coder, file->settings.method, bytes + at, payload, block);
-        r = size > 0 ? put_header(file, block, (size_t)size) : -1;
-    }
-    bgzf_coder_release(&coder);
+    const struct output_format *format = &file->settings.format;
+    const char *text = sam_hdr_str(file->header);
+    struct byte_buffer raw = {0};
+    if (!text) return -1;
+    if (output_format_is_sam(format)) byte_buffer_copy(&raw, text, strlen(text));
+    int r = output_format_is_sam(format) ? 0 : put_bam_header(file->header, text, &raw);
+    if (r == 0 && output_format_is_bgzf(format))
+        r = bgzf_append(to, file->settings.method, raw.bytes, raw.n_bytes);
+    else if (r == 0)
+        byte_buffer_copy(to, raw.bytes, raw.n_bytes);
+    free(raw.bytes);
     return r;
 }
 
-static int make_header(struct output_file *file)
-{
-    if (output_format_is_sam(&file->settings.format)) {
-        const char *text = sam_hdr_str(file->header);
-        return text ? pack_header(file, (const uint8_t *)text, strlen(text)) : -1;
-    }
-    uint8_t *bytes = NULL;
-    size_t n = make_bam_header(file->header, &bytes);
-    int r = n > 0 ? pack_header(file, bytes, n) : -1;
-    free(bytes);
-    return r;
-}
-
-/* Writes the start of an Arrow or Parquet file. */
-static int start_columns(struct output_file *file)
-{
-    struct column_bytes out = {0};
-    column_file_begin(file->columns, file->header, &out);
-    int r = hwrite(file->raw, out.bytes, out.n_bytes) == (ssize_t)out.n_bytes ? 0 : -1;
-    free(out.bytes);
-    return r;
-}
-
+/* Writes what comes before the records. */
 static int start_bytes(struct output_file *file)
 {
-    if (file->columns) return start_columns(file);
-    const struct output_header *shared = file->settings.shared_header;
-    if ((!shared || shared->n_bytes == 0) && make_header(file) < 0) return -1;
-    size_t n = shared ? shared->n_bytes : 0;
-    return n == 0 || hwrite(file->raw, shared->bytes, n) == (ssize_t)n ? 0 : -1;
+    struct byte_buffer own = {0}, *shared = file->settings.shared_header;
+    struct byte_buffer *out = shared ? shared : &own;
+    int r = 0;
+    if (file->columns)
+        column_file_begin(file->columns, file->header, out = &own);
+    else if (out->n_bytes == 0)
+        r = make_header(file, out);
+    if (r == 0 && hwrite(file->raw, out->bytes, out->n_bytes) != (ssize_t)out->n_bytes) r = -1;
+    free(own.bytes);
+    return r;
 }
 
 /* ---- errors ---- */
@@ -219,8 +186,6 @@ static int end_writing(struct output_file *file, bool complete)
         r = cram_writer_end(file->cram, complete);
     else if (complete)
         r = write_end(file);
-    if (file->pump_runs) (void)pthread_join(file->pump_thread, NULL);
-    file->pump_runs = false;
     return r;
 }
 
@@ -241,28 +206,6 @@ int output_file_create_index(struct output_file *file, sam_hdr_t *header)
     return file->index ? 0 : -1;
 }
 
-static void *run_pump(void *writer)
-{
-    cram_writer_pump(writer);
-    return NULL;
-}
-
-/* Creates the writer of columns or CRAM. */
-static int create_parts(struct output_file *file)
-{
-    const struct output_settings *s = &file->settings;
-    if (s->columns)
-        file->columns =
-            column_file_create(s->columns, file->spool_bytes, file->places, file->name);
-    if (output_format_has_bytes(&s->format)) return 0;
-    file->cram = cram_writer_create();
-    if (!file->cram) return -1;
-    int error = thread_start(&file->pump_thread, "CRAM pump", run_pump, file->cram);
-    if (error) diag_no_thread(error);
-    file->pump_runs = error == 0;
-    return error ? -1 : 0;
-}
-
 static int start_cram(struct output_file *file)
 {
     const struct output_settings *s = &file->settings;
@@ -272,7 +215,7 @@ static int start_cram(struct output_file *file)
         .index_path = s->index_path->name ? s->index_path : NULL,
         .explain = write_error, .arg = file,
     };
-    return cram_writer_start(file->cram, &cram);
+    return cram_writer_start(&cram, &file->cram);
 }
 
 int output_file_open(struct output_file *file, sam_hdr_t *header, uint64_t raw_bytes)
@@ -281,7 +224,9 @@ int output_file_open(struct output_file *file, sam_hdr_t *header, uint64_t raw_b
     file->name = file->path ? file->path->name : "standard output";
     file->header = header;
     file->raw_bytes = raw_bytes;
-    if (create_parts(file) < 0) return -1;
+    const struct output_settings *s = &file->settings;
+    if (s->columns)
+        file->columns = column_file_create(s->columns, file->spool_bytes, file->places, file->name);
     errno = 0;
     if (open_file(file) < 0) {
         int error = errno;
@@ -289,7 +234,7 @@ int output_file_open(struct output_file *file, sam_hdr_t *header, uint64_t raw_b
                    diag_advice(error));
         return -1;
     }
-    int r = file->cram ? start_cram(file) : start_bytes(file);
+    int r = output_format_has_bytes(&s->format) ? start_bytes(file) : start_cram(file);
     return r < 0 ? write_error(file) : 0;
 }
 
@@ -318,7 +263,7 @@ int output_file_copy(struct output_file *file, const uint8_t *blocks, size_t n_b
 
 int output_file_write(struct output_file *file, const uint8_t *bytes, size_t n_bytes,
                       uint64_t raw_bytes, const struct bam_index_part *part,
-                      const struct column_bytes *metadata)
+                      const struct byte_buffer *metadata)
 {
     file->raw_written = file->raw_writing;
     file->raw_writing += raw_bytes;
@@ -340,15 +285,14 @@ int output_file_copy_index(struct output_file *file, const struct bam_index_part
 int output_file_end(struct output_file *file)
 {
     hFILE *raw = file->raw;
-    if (end_writing(file, true) < 0 || (file->cram && cram_writer_check(file->cram) < 0)) return -1;
+    if (end_writing(file, true) < 0) return -1;
     file->n_bytes = (uint64_t)htell(raw);
     file->raw = NULL;
     errno = 0;
     return output_path_close(file->path, raw) < 0 ? write_error(file) : 0;  /* writes the rest */
 }
 
-/* Commits the closed file, and uploads the index of CRAM if it is a URL. On failure removes the
-   file, unless only the index failed. */
+/* Commits the closed file. On failure removes it. */
 static int commit(struct output_file *file)
 {
     struct stat st;
@@ -358,7 +302,7 @@ static int commit(struct output_file *file)
         r = output_path_commit(file->path);
         if (r < 0) output_path_drop(file->path);
     }
-    return r == 0 && file->cram ? cram_writer_send_index(file->cram) : r;
+    return r;
 }
 
 /* Removes a file that is not complete, or was not opened. */
@@ -373,17 +317,8 @@ static void abandon(struct output_file *file)
 /* Writes the index. The sorted file is complete and stays if this fails. */
 static int write_index(struct output_file *file)
 {
-    struct output_path *path = file->settings.index_path;
-    int r = 0;
-    if (file->index) {
-        r = bam_index_write(file->index, path);
-    } else if (path->temporary) {
-        /* htslib closed the CRAM index before the output was complete; the index must not be
-           older. */
-        (void)utimensat(AT_FDCWD, path->temporary, NULL, 0);
-        r = output_path_commit(path);
-    }
-    return r;
+    if (file->cram) return cram_writer_write_index(file->cram);
+    return file->index ? bam_index_write(file->index, file->settings.index_path) : 0;
 }
 
 int output_file_close(struct output_file *file, bool complete)
@@ -393,12 +328,12 @@ int output_file_close(struct output_file *file, bool complete)
         r = commit(file);
     else
         abandon(file);
+    if (r == 0) r = write_index(file);
+    if (r < 0) output_path_drop(file->settings.index_path);
     cram_writer_destroy(file->cram);
     column_file_destroy(file->columns);
     file->cram = NULL;
     file->columns = NULL;
-    if (r == 0) r = write_index(file);
-    if (r < 0) output_path_drop(file->settings.index_path);
     bam_index_destroy(file->index);
     file->index = NULL;
     return r;

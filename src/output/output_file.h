@@ -21,13 +21,6 @@
 /* Memory for the spool of a file of columns; less for a group, because many may be open. */
 enum { OUTPUT_SPOOL_BYTES = 1 << 20, OUTPUT_SPOOL_GROUP_BYTES = 64 << 10 };
 
-/* The encoded header. Files with the same header share it: the first one encodes it. Starts as {0};
-   the owner frees `bytes`. */
-struct output_header {
-    uint8_t *bytes;
-    size_t n_bytes, room;
-};
-
 struct output_settings {
     struct output_path *path;           /* its name is NULL: standard output */
     struct output_path *index_path;     /* its name is NULL: no index */
@@ -37,7 +30,9 @@ struct output_settings {
     htsThreadPool *pool;        /* CRAM: htslib encodes there */
     const struct column_output *columns;        /* of Arrow and Parquet; else NULL */
     struct cram_doubt *doubt;   /* of the records of CRAM so far */
-    struct output_header *shared_header;        /* BAM and SAM; NULL: the file has its own */
+    struct byte_buffer *shared_header;  /* BAM and SAM: the encoded header of files that have the
+                                           same one; the first one encodes it. NULL: it is not
+                                           shared */
 };
 
 struct output_file {            /* starts as {settings} */
@@ -63,8 +58,6 @@ struct output_file {            /* starts as {settings} */
                                            it */
     struct column_file *columns;
     struct cram_writer *cram;
-    pthread_t pump_thread;      /* CRAM only */
-    bool pump_runs;
 };
 
 /* True if an index of this name is a BAI, false if CSI. */
@@ -82,7 +75,7 @@ int output_file_open(struct output_file *file, sam_hdr_t *header, uint64_t raw_b
    start of the bytes. */
 int output_file_write(struct output_file *file, const uint8_t *bytes, size_t n_bytes,
                       uint64_t raw_bytes, const struct bam_index_part *part,
-                      const struct column_bytes *metadata);
+                      const struct byte_buffer *metadata);
 
 /* Copies BGZF blocks unchanged. With an index, call output_file_copy_index first: `part` is the
    index of the file whose blocks will be copied from byte `begin` on. */

@@ -46,8 +46,34 @@ static bool is_pipe(const char *path)
     return !path || (stat(path, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)));
 }
 
-/* Sets the format if the word of n characters names a columnar format. */
-static bool take_columns(const char *word, size_t n, const char *path, struct output_format *format)
+struct extension {              /* `n` characters at `at`, 0 if there is none */
+    const char *at;
+    size_t n;
+};
+
+/* The extension after the last dot before `end`. A name like ".fastq" has none. */
+static struct extension extension_before(const char *path, const char *end)
+{
+    const char *at = end;
+    while (at > path && at[-1] != '.' && at[-1] != '/') at--;
+    bool has_name = at > path + 1 && at[-1] == '.' && at[-2] != '/';
+    return (struct extension){at, has_name ? (size_t)(end - at) : 0};
+}
+
+/* The query of a URL (?versionId=1.2) is not part of the name. */
+static struct extension extension_of(const char *path)
+{
+    return extension_before(path,
+                            path + (path_is_url(path) ? strcspn(path, "?#") : strlen(path)));
+}
+
+static bool is_word(struct extension text, const char *word)
+{
+    return strlen(word) == text.n && strncasecmp(text.at, word, text.n) == 0;
+}
+
+/* Sets the format if the text names a columnar format. */
+static bool take_columns(struct extension text, const char *path, struct output_format *format)
 {
     static const struct {
         const char *word;
@@ -55,7 +81,7 @@ static bool take_columns(const char *word, size_t n, const char *path, struct ou
     } words[] = {{"arrow", OUTPUT_ARROW}, {"arrows", OUTPUT_ARROW_STREAM},
                  {"parquet", OUTPUT_PARQUET}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        if (strlen(words[i].word) != n || strncasecmp(word, words[i].word, n) != 0) continue;
+        if (!is_word(text, words[i].word)) continue;
         format->kind = words[i].kind;
         if (format->kind == OUTPUT_ARROW && is_pipe(path)) format->kind = OUTPUT_ARROW_STREAM;
         return true;
@@ -67,7 +93,7 @@ static bool take_columns(const char *word, size_t n, const char *path, struct ou
 static int take_option(const char *option, const char *path, struct output_format *format)
 {
     size_t n = strcspn(option, ",");
-    if (take_columns(option, n, path, format)) {
+    if (take_columns((struct extension){option, n}, path, format)) {
         if (option[n] == '\0') return 0;
         diag_error("-O %.*s takes no format options, as in '%s': choose columns with --columns and "
                    "the compression with -l", (int)n, option, option);
@@ -79,22 +105,7 @@ static int take_option(const char *option, const char *path, struct output_forma
     return -1;
 }
 
-/* The extension after the last dot of the name: *n characters, 0 if there is no dot. The query of a
-   URL (?versionId=1.2) is not part of the name. */
-static const char *extension_of(const char *path, size_t *n)
-{
-    const char *end = path + (path_is_url(path) ? strcspn(path, "?#") : strlen(path)), *at = end;
-    while (at > path && at[-1] != '.' && at[-1] != '/') at--;
-    *n = at > path && at[-1] == '.' ? (size_t)(end - at) : 0;
-    return at;
-}
-
 /* ---- names of other formats ---- */
-
-struct text_end {               /* the end of a name: `n` characters at `at` */
-    const char *at;
-    size_t n;
-};
 
 static const struct {
     const char *extension, *format;
@@ -115,24 +126,7 @@ static const struct {
     {"csv", "CSV"},           {"tsv", "TSV"},      {"json", "JSON"},
 };
 
-static bool is_word(struct text_end text, const char *word)
-{
-    return strlen(word) == text.n && strncasecmp(text.at, word, text.n) == 0;
-}
-
-/* Cuts the last extension off a name of n characters, and returns it; {NULL, 0} if there is none. A
-   name like ".fastq" has none. */
-static struct text_end cut_extension(const char *name, size_t *n)
-{
-    size_t dot = *n;
-    while (dot > 0 && name[dot - 1] != '.') dot--;
-    if (dot <= 1) return (struct text_end){NULL, 0};
-    struct text_end extension = {name + dot, *n - dot};
-    *n = dot - 1;
-    return extension;
-}
-
-static bool is_compression(struct text_end extension)
+static bool is_compression(struct extension extension)
 {
     static const char *const words[] = {"gz", "bgz", "bgzf", "bz2", "xz", "zst", "zip", "lz4"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -142,11 +136,9 @@ static bool is_compression(struct text_end extension)
 
 const char *output_format_promised(const char *path)
 {
-    const char *name = path_name(path);
-    size_t n = strlen(name);
-    struct text_end extension = cut_extension(name, &n);
-    if (extension.at && is_compression(extension)) extension = cut_extension(name, &n);
-    for (size_t i = 0; extension.at && i < sizeof foreign / sizeof *foreign; i++)
+    struct extension extension = extension_of(path);
+    if (is_compression(extension)) extension = extension_before(path, extension.at - 1);
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
         if (is_word(extension, foreign[i].extension)) return foreign[i].format;
     return NULL;
 }
@@ -155,9 +147,7 @@ const char *output_format_promised(const char *path)
 
 static void take_name(const char *path, struct output_format *format)
 {
-    size_t n = 0;
-    const char *extension = path ? extension_of(path, &n) : NULL;
-    if (n > 0 && take_columns(extension, n, path, format)) return;
+    if (path && take_columns(extension_of(path), path, format)) return;
     take_extension(path, &format->hts);
     (void)set_kind(format);
 }
@@ -183,20 +173,16 @@ int output_format_choose(const char *option, const char *path, struct output_for
 
 bool output_format_is_named(const char *path)
 {
-    size_t n;
-    const char *extension = extension_of(path, &n);
     struct output_format format = {.kind = OUTPUT_BAM};
     take_name(path, &format);
-    return format.kind != OUTPUT_BAM || (n == 3 && strncasecmp(extension, "bam", 3) == 0);
+    return format.kind != OUTPUT_BAM || is_word(extension_of(path), "bam");
 }
 
 int output_format_choose_also(const char *path, struct output_format *format)
 {
-    size_t n;
-    (void)extension_of(path, &n);
     *format = (struct output_format){.kind = OUTPUT_BAM};
     take_name(path, format);
-    if (n == 0 || output_format_is_named(path)) return 0;
+    if (extension_of(path).n == 0 || output_format_is_named(path)) return 0;
     diag_error("--also needs a name that tells the format, not '%s': one with .bam, .sam, .sam.gz, "
                ".cram, .arrow, .arrows or .parquet", path);
     return -1;

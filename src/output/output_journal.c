@@ -18,37 +18,25 @@
 
 /* ---- leftovers ---- */
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 bool output_leftover_is_journal(const char *name)
 {
     const char *ending = strrchr(name, '.');
     return ending && strcmp(ending, OUTPUT_JOURNAL_ENDING) == 0;
 }
 
-/* Checks the parts of the name from its end: the ending, nanoseconds, a point, process id,
-   ".rocksort.". */
 bool output_leftover_is_name(const char *name, size_t *n_output)
 {
-    static const char word[] = OUTPUT_PATH_WORD;
-    const char *ending =
-        output_leftover_is_journal(name) ? OUTPUT_JOURNAL_ENDING : OUTPUT_PATH_ENDING;
-    const size_t n_word = sizeof word - 1, n_ending = strlen(ending);
-    size_t n = strlen(name);
-    if (n < n_ending || strcmp(name + n - n_ending, ending) != 0) return false;
-    const char *at = name + n - n_ending;
-    const char *digits = at;
-    while (at > name && is_digit(at[-1])) at--;
-    if (digits - at != OUTPUT_PATH_NANOSECOND_DIGITS || at == name || *--at != '.') return false;
-    digits = at;
-    while (at > name && is_digit(at[-1])) at--;
-    size_t n_before = (size_t)(at - name);
-    if (digits == at || n_before <= n_word || memcmp(at - n_word, word, n_word) != 0) return false;
-    *n_output = n_before - n_word;
-    return true;
+    const char *word = NULL;    /* the last one */
+    for (const char *at = name; (at = strstr(at, OUTPUT_PATH_WORD)); at++) word = at;
+    if (!word || word == name) return false;
+    *n_output = (size_t)(word - name);
+    const char *at = word + strlen(OUTPUT_PATH_WORD);
+    size_t n = strspn(at, "0123456789");
+    if (n == 0 || at[n] != '.') return false;
+    at += n + 1;
+    if (strspn(at, "0123456789") != OUTPUT_PATH_NANOSECOND_DIGITS) return false;
+    at += OUTPUT_PATH_NANOSECOND_DIGITS;
+    return strcmp(at, OUTPUT_PATH_ENDING) == 0 || strcmp(at, OUTPUT_JOURNAL_ENDING) == 0;
 }
 
 enum output_leftover_state output_leftover_open_of_dead(const char *path,
@@ -122,16 +110,12 @@ void output_leftover_drop(const char *path)
 static const char magic[] = "rocksort-names 1", end_mark[] = "end";
 static const char role_letters[] = "smx";       /* of enum output_role */
 
-static struct output_mark mark_of(const struct stat *st)
-{
-    return (struct output_mark){st->st_size,
-                                (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec};
-}
-
 struct output_mark output_mark_of(const char *path)
 {
     struct stat st;
-    return lstat(path, &st) == 0 ? mark_of(&st) : (struct output_mark){-1, 0};
+    if (lstat(path, &st) < 0) return (struct output_mark){-1, 0};
+    return (struct output_mark){st.st_size,
+                                (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec};
 }
 
 static bool same_mark(const struct output_mark *a, const struct output_mark *b)
@@ -143,11 +127,7 @@ static bool same_mark(const struct output_mark *a, const struct output_mark *b)
 
 static void flush(struct output_journal_writer *w)
 {
-    for (size_t at = 0; at < w->text.l && !w->error;) {
-        ssize_t n = write(w->fd, w->text.s + at, w->text.l - at);
-        if (n < 0 && errno != EINTR) w->error = errno;
-        if (n > 0) at += (size_t)n;
-    }
+    if (!w->error && path_write_all(w->fd, w->text.s, w->text.l) < 0) w->error = errno;
     w->text.l = 0;
 }
 

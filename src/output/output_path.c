@@ -2,6 +2,7 @@
 #define _GNU_SOURCE             /* statx, renameat2 */
 #include "output/output_path.h"
 
+#include "os/disk_space.h"
 #include "os/file_owner.h"
 #include "os/transfers.h"
 #include "util/diag.h"
@@ -292,58 +293,6 @@ static void unlock_path(const struct output_path *path)
     if (path->lock) (void)pthread_mutex_unlock(path->lock);
 }
 
-int output_path_create(struct output_path *path)
-{
-    if (!path->temporary) return open(path->name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    lock_path(path);
-    int fd = make_file(path);
-    int error = errno;
-    unlock_path(path);
-    errno = error;
-    if (fd < 0) return -1;
-    fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);         /* for the caller to close; the lock stays */
-    error = errno;
-    if (fd < 0) output_path_drop(path);
-    errno = error;
-    return fd;
-}
-
-/* For fopencookie: writes all n bytes, or returns less. */
-static ssize_t write_bytes(void *fd, const char *bytes, size_t n)
-{
-    size_t n_written = 0;
-    while (n_written < n) {
-        ssize_t r = write(*(const int *)fd, bytes + n_written, n - n_written);
-        if (r < 0 && errno != EINTR) break;
-        if (r > 0) n_written += (size_t)r;
-    }
-    return (ssize_t)n_written;
-}
-
-/* Prints to a descriptor. Returns 0, or an errno. Uses write_bytes, because tests cannot make the
-   writes of a FILE of the C library fail. */
-static int print_to(int fd, void (*put)(FILE *to, const void *arg), const void *arg)
-{
-    const cookie_io_functions_t functions = {.write = write_bytes};
-    FILE *to = fopencookie(&fd, "w", functions);
-    if (!to) return errno;
-    errno = 0;
-    put(to, arg);
-    bool failed = fflush(to) != 0 || ferror(to);
-    int error = errno ? errno : EIO;
-    (void)fclose(to);           /* nothing is left to be written */
-    return failed ? error : 0;
-}
-
-int output_path_print(struct output_path *path, void (*put)(FILE *to, const void *arg),
-                      const void *arg)
-{
-    int fd = path->name ? output_path_create(path) : STDOUT_FILENO;
-    int error = fd < 0 ? errno : print_to(fd, put, arg);
-    if (path->name && fd >= 0 && close(fd) < 0 && !error) error = errno;
-    return error;
-}
-
 int output_path_descriptor(const struct output_path *path)
 {
     return path->is_held ? path->held_fd : -1;
@@ -376,54 +325,59 @@ hFILE *output_path_open(struct output_path *path)
 {
     if (path->is_url) return transfers_open_output(path->name);
     if (!path->temporary) return hopen(path->name, "w");
-    int fd = output_path_create(path);
+    lock_path(path);
+    int held = make_file(path), error = errno;
+    unlock_path(path);
+    /* Closing the file closes a copy of the descriptor; the lock stays. */
+    int fd = held >= 0 ? fcntl(held, F_DUPFD_CLOEXEC, 0) : -1;
     hFILE *file = fd >= 0 ? hdopen(fd, "w") : NULL;
-    if (file || fd < 0) return file;
-    int error = errno;
-    (void)close(fd);
-    output_path_drop(path);
+    if (file) return file;
+    if (held >= 0) error = errno;
+    if (fd >= 0) (void)close(fd);
+    if (held >= 0) output_path_drop(path);
     errno = error;
     return NULL;
 }
 
-int output_path_put(struct output_path *path, const void *bytes, size_t n_bytes)
+/* Opens the file, writes all bytes, and closes it. Returns 0, or an errno, with no file left. */
+static int put(struct output_path *path, const void *bytes, size_t n_bytes)
 {
     errno = 0;
     hFILE *file = output_path_open(path);
-    if (!file) return -1;
+    if (!file) return errno ? errno : EIO;
     errno = 0;
     bool is_written = hwrite(file, bytes, n_bytes) == (ssize_t)n_bytes;
     if (is_written && output_path_close(path, file) == 0) return 0;
-    int error = errno;
+    int error = errno ? errno : EIO;
     if (!is_written) output_path_close_incomplete(path, file);
     output_path_drop(path);
-    errno = error;
+    return error;
+}
+
+int output_path_save(struct output_path *path, const void *bytes, size_t n_bytes)
+{
+    int error = put(path, bytes, n_bytes);
+    if (!error) return output_path_commit(path);
+    disk_space_print_output_error(path->name, error, path->final, n_bytes);
     return -1;
 }
 
-/* On CIFS, a lock prevents writes by all other descriptors, also of this process. Releases the lock
-   there. */
-static void let_others_write(const struct output_path *path)
+int output_path_print(struct output_path *path, void (*print)(FILE *to, const void *arg),
+                      const void *arg)
 {
-    int fd = open(path->temporary, O_WRONLY | O_CLOEXEC);
-    if (fd < 0) return;
-    if (write(fd, "", 1) < 0 && errno == EACCES) file_lock_drop(path->held_fd);
-    (void)!ftruncate(fd, 0);            /* `make` truncates the file, too */
-    (void)close(fd);
-}
-
-int output_path_make(struct output_path *path, int (*make)(void *arg), void *arg)
-{
-    if (!path->temporary) return make(arg);
-    lock_path(path);
-    int fd = make_file(path);
-    if (fd >= 0) let_others_write(path);
-    int r = fd >= 0 ? make(arg) : -1;
-    int error = errno;
-    unlock_path(path);
-    if (fd >= 0 && r < 0) output_path_drop(path);
-    errno = error;
-    return r;
+    char *text = NULL;
+    size_t n_bytes;
+    FILE *to = open_memstream(&text, &n_bytes);
+    xalloc_require(to != NULL);
+    print(to, arg);
+    xalloc_require(!ferror(to) && fclose(to) == 0);
+    int error = 0;
+    if (path->name)
+        error = put(path, text, n_bytes);
+    else if (path_write_all(STDOUT_FILENO, text, n_bytes) < 0)
+        error = errno;
+    free(text);
+    return error;
 }
 
 static int sync_directory(const struct output_path *path)

@@ -7,12 +7,11 @@
  * Devices, pipes, URLs, open files (/dev/fd/5), mounted files, and files in unwritable directories
  * are written in place, under their own name.
  *
- * Order of calls: choose, before hours of work; open, create or make; write and close the file;
- * commit, or drop on failure. Release at any time.
+ * Order of calls: choose, before hours of work; open; write and close the file; commit, or drop on
+ * failure. Release at any time.
  *
  * The temporary file is locked (file_owner.h) until it is renamed or removed, so that another
- * process can tell it from a leftover of a killed process (output_journal.h). A file that a library
- * opens by name is not locked where the lock would prevent writing, as on CIFS.
+ * process can tell it from a leftover of a killed process (output_journal.h).
  *
  * Signals. The thread that handles them removes the temporary file: it takes `lock`, unlinks
  * `temporary`, and never unlocks. Temporary files are made with `lock` held, so none can appear
@@ -69,12 +68,6 @@ int output_path_choose_pattern(struct output_path *path, const char *pattern);
 /* Chooses for an output that becomes `file`, which does not exist yet; `name` is for messages. */
 void output_path_place(struct output_path *path, const char *name, const char *file);
 
-/* The name to open. */
-static inline const char *output_path_to_write(const struct output_path *path)
-{
-    return path->temporary ? path->temporary : path->name;
-}
-
 /* Opens the file for writing; the temporary file must not exist yet. Returns NULL with errno set on
    failure. */
 hFILE *output_path_open(struct output_path *path);
@@ -89,25 +82,17 @@ const char *output_path_problem(const struct output_path *path, int error);
 int output_path_close(const struct output_path *path, hFILE *file);
 void output_path_close_incomplete(const struct output_path *path, hFILE *file);
 
-/* Opens the file, writes all bytes, and closes it. Returns 0, or -1 with errno set and no file
-   left. */
-int output_path_put(struct output_path *path, const void *bytes, size_t n_bytes);
+/* Opens the file of an index, writes all bytes, closes and commits it. On failure no file is left. */
+int output_path_save(struct output_path *path, const void *bytes, size_t n_bytes);
 
-/* The same as output_path_open, but returns a descriptor, or -1 with errno set. Not for URLs. */
-int output_path_create(struct output_path *path);
-
-/* Creates the file, calls put(to, arg), which may ignore write errors, and closes it. Without a
-   name, `to` is standard output. Returns 0, or an errno. */
-int output_path_print(struct output_path *path, void (*put)(FILE *to, const void *arg),
+/* Opens the file, writes what print(to, arg) prints, and closes it. Without a name: to standard
+   output. Returns 0, or an errno, with no file left. */
+int output_path_print(struct output_path *path, void (*print)(FILE *to, const void *arg),
                       const void *arg);
 
 /* A second descriptor of the temporary file, to advise the kernel, not to write. -1: no temporary
    file. */
 int output_path_descriptor(const struct output_path *path);
-
-/* Like output_path_create for a library that opens the file by its name: makes an empty file and
-   calls `make`, which returns 0 or -1, with the lock held. Returns 0, or -1 with errno set. */
-int output_path_make(struct output_path *path, int (*make)(void *arg), void *arg);
 
 /* True if both refer to the same regular file. */
 bool output_path_same(const struct output_path *a, const struct output_path *b);

@@ -299,6 +299,11 @@ static int name_all(struct naming *naming)
     return settle(naming) < 0 || failed ? -1 : 0;
 }
 
+void output_set_complete(struct output_set *set)
+{
+    set->state = OUTPUT_SET_COMPLETE;
+}
+
 int output_set_publish(struct output_set *set)
 {
     struct naming naming = {.set = set};

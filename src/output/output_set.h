@@ -11,10 +11,9 @@
  * finish. A failed index or report does not affect outputs. Signals are held back during the
  * renames (abort_cleanup.h); a SIGKILL leaves the journal.
  *
- * Order of calls: add, when a path is chosen; add_groups, add_stale; set `state` to
- * OUTPUT_SET_COMPLETE; publish; drop, in any case. Ownership: the set borrows paths and groups, and
- * starts as {0}. Threads: one at a time; add and unlink with the lock of the sort held. Errors: -1
- * after a message.
+ * Order of calls: add, when a path is chosen; add_groups, add_stale; complete; publish; drop, in any
+ * case. Ownership: the set borrows paths and groups, and starts as {0}. Threads: one at a time; add,
+ * complete and unlink with the lock of the sort held. Errors: -1 after a message.
  */
 #ifndef ROCKSORT_OUTPUT_OUTPUT_SET_H
 #define ROCKSORT_OUTPUT_OUTPUT_SET_H
@@ -72,6 +71,9 @@ int output_set_add_groups(struct output_set *set, const struct output_groups *gr
    NULL. */
 void output_set_add_stale(struct output_set *set, const struct output_path *output,
                           const char *index, const struct output_format *format);
+
+/* All outputs are complete: they are published even if a signal ends the sort. */
+void output_set_complete(struct output_set *set);
 
 /* Renames all complete files to their final names. */
 int output_set_publish(struct output_set *set);

@@ -4,6 +4,7 @@
 #include "os/file_owner.h"
 #include "os/temp_dir.h"
 #include "util/diag.h"
+#include "util/path.h"
 #include "util/words.h"
 #include "util/xalloc.h"
 
@@ -69,18 +70,6 @@ int checkpoint_dir_claim(const char *path)
     return fd;
 }
 
-static int write_all(int fd, const char *bytes, size_t n)
-{
-    while (n > 0) {
-        ssize_t written = write(fd, bytes, n);
-        if (written < 0 && errno == EINTR) continue;
-        if (written < 0) return -1;
-        bytes += written;
-        n -= (size_t)written;
-    }
-    return 0;
-}
-
 /* Syncs the parent of the directory, if it can be opened. */
 static void sync_parent(int dir_fd)
 {
@@ -97,7 +86,7 @@ static int write_file(int dir_fd, const kstring_t *text)
     int fd = create_at(dir_fd, checkpoint_new);
     if (fd < 0) return -1;
     int r = -1;
-    if (write_all(fd, text->s, text->l) == 0 && fsync(fd) == 0 &&
+    if (path_write_all(fd, text->s, text->l) == 0 && fsync(fd) == 0 &&
         renameat(dir_fd, checkpoint_new, dir_fd, TEMP_DIR_CHECKPOINT_NAME) == 0 &&
         fsync(dir_fd) == 0)
         r = 0;

@@ -34,7 +34,7 @@ struct sorted_output {          /* see sorted_output.h */
                                                    as names */
     unsigned n_files;
     /* with groups */
-    struct output_header shared_header;
+    struct byte_buffer shared_header;
     struct open_group **open;   /* one, or several with intervals apart */
     size_t n_open, open_room;
     size_t span;                /* by place: the last span */

@@ -349,7 +349,7 @@ static int complete_groups(struct sort_context *sort)
     };
     if (output_set_add_groups(&sort->outputs, &files) < 0) return -1;
     add_stale_indexes(sort);
-    sort->outputs.state = OUTPUT_SET_COMPLETE;
+    output_set_complete(&sort->outputs);
     return 0;
 }
 
@@ -440,7 +440,7 @@ static void complete_set(struct sort_context *sort)
         if (s->path->temporary)
             output_set_add_stale(&sort->outputs, s->path, s->index_path->final, &s->format);
     }
-    sort->outputs.state = OUTPUT_SET_COMPLETE;
+    output_set_complete(&sort->outputs);
 }
 
 int sorted_output_close(struct sort_context *sort, bool complete)

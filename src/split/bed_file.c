@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const size_t NO_NAME = SIZE_MAX;
-
 struct bed_reader {
     const char *path;
     sam_hdr_t *header;
@@ -62,7 +60,7 @@ static const char *take_line(struct bed_reader *reader, char *line)
 {
     char *fields[4];
     struct bed_intervals *bed = reader->bed;
-    struct bed_interval interval = {.line = reader->line, .name = NO_NAME};
+    struct bed_interval interval = {.line = reader->line};
     size_t n = divide(line, fields);
     if (n < 3) return "it needs a reference, a begin and an end";
     interval.tid = sam_hdr_name2tid(reader->header, fields[0]);
@@ -70,10 +68,8 @@ static const char *take_line(struct bed_reader *reader, char *line)
     if (!parse_position(fields[1], &interval.begin) || !parse_position(fields[2], &interval.end))
         return "its begin and end must be whole numbers";
     if (interval.begin >= interval.end) return "its end must come after its begin";
-    if (n == 4 && *fields[3] && strcmp(fields[3], ".") != 0) {
-        interval.name = bed->names.l;
-        xalloc_require(kputsn(fields[3], strlen(fields[3]) + 1, &bed->names) >= 0);
-    }
+    if (n == 4 && *fields[3] && strcmp(fields[3], ".") != 0)
+        interval.name = xstrdup(fields[3]);
     xgrow(&bed->intervals, &bed->room, bed->n + 1, bed->n / 4 + 64, sizeof *bed->intervals);
     bed->intervals[bed->n++] = interval;
     return NULL;
@@ -149,15 +145,9 @@ int bed_file_read(const char *path, sam_hdr_t *header, struct bed_intervals *bed
     return r;
 }
 
-const char *bed_interval_name(const struct bed_intervals *bed, size_t interval)
-{
-    size_t name = bed->intervals[interval].name;
-    return name == NO_NAME ? NULL : bed->names.s + name;
-}
-
 void bed_intervals_release(struct bed_intervals *bed)
 {
+    for (size_t i = 0; i < bed->n; i++) free(bed->intervals[i].name);
     free(bed->intervals);
-    ks_free(&bed->names);
     *bed = (struct bed_intervals){0};
 }

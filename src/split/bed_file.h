@@ -10,7 +10,6 @@
 #ifndef ROCKSORT_SPLIT_BED_FILE_H
 #define ROCKSORT_SPLIT_BED_FILE_H
 
-#include <htslib/kstring.h>
 #include <htslib/sam.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,22 +17,18 @@
 struct bed_interval {
     int32_t tid;
     int64_t begin, end;
-    size_t name;                /* bed_interval_name */
+    char *name;                 /* owned; NULL: none */
     size_t line;                /* line number, from 1 */
 };
 
 struct bed_intervals {
     struct bed_interval *intervals;     /* sorted by reference, begin and line; they may overlap */
     size_t n, room;
-    kstring_t names;            /* of the intervals, one after another */
 };
 
 /* Reads the file. A file without intervals and a reference that the header lacks are errors. The
    caller releases the intervals. */
 int bed_file_read(const char *path, sam_hdr_t *header, struct bed_intervals *bed);
-
-/* Returns NULL if the interval has no name. */
-const char *bed_interval_name(const struct bed_intervals *bed, size_t interval);
 
 void bed_intervals_release(struct bed_intervals *bed);
 

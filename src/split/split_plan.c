@@ -148,15 +148,13 @@ static void name_groups(const struct bed_intervals *bed, const sam_hdr_t *header
 {
     for (size_t i = 0; i < bed->n && groups->n <= SPLIT_MOST_GROUPS; i++) {
         const struct bed_interval *interval = &bed->intervals[i];
-        const char *given = bed_interval_name(bed, i);
-        char *made = given ? NULL
-                           : xasprintf("%s:%" PRId64 "-%" PRId64,
-                                       sam_hdr_tid2name(header, interval->tid),
-                                       interval->begin + 1, interval->end);
-        const char *name = given ? given : made;
+        char *name = interval->name ? xstrdup(interval->name)
+                                    : xasprintf("%s:%" PRId64 "-%" PRId64,
+                                                sam_hdr_tid2name(header, interval->tid),
+                                                interval->begin + 1, interval->end);
         ssize_t known = group_list_find(groups, name);
         numbers[i] = (uint32_t)(known >= 0 ? (size_t)known : group_list_add(groups, name));
-        free(made);
+        free(name);
     }
 }
 

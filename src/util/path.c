@@ -89,3 +89,13 @@ int path_sync_directory(const char *path)
 {
     return sync_path(path, O_DIRECTORY);
 }
+
+int path_write_all(int fd, const void *bytes, size_t n_bytes)
+{
+    for (const char *at = bytes, *end = at + n_bytes; at < end;) {
+        ssize_t n = write(fd, at, (size_t)(end - at));
+        if (n < 0 && errno != EINTR) return -1;
+        if (n > 0) at += n;
+    }
+    return 0;
+}

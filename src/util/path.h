@@ -1,6 +1,6 @@
 /*
- * path.h -- splits paths into directory and file name, and syncs files and directories. Splitting
- * looks at the text only and follows no links. Any thread.
+ * path.h -- splits paths into directory and file name, and writes and syncs files and directories.
+ * Splitting looks at the text only and follows no links. Any thread.
  */
 #ifndef ROCKSORT_UTIL_PATH_H
 #define ROCKSORT_UTIL_PATH_H
@@ -32,6 +32,9 @@ bool path_is_url(const char *name);
 
 /* True for the names of standard output. Opening a file by such a name would truncate it. */
 bool path_is_standard_output(const char *name);
+
+/* Writes all bytes to a descriptor. Returns 0, or -1 with errno set. */
+int path_write_all(int fd, const void *bytes, size_t n_bytes);
 
 /* Wait until a file, or the names in a directory, are on the disk. Return 0, or -1 with errno set.
    On a file system that cannot sync directories it succeeds (os/interpose.h). */

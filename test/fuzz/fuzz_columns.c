@@ -16,7 +16,7 @@ static sam_hdr_t *header;
 
 static bool put_bytes(void *arg, const uint8_t *bytes, size_t n_bytes)
 {
-    column_bytes_copy(arg, bytes, n_bytes);
+    byte_buffer_copy(arg, bytes, n_bytes);
     return true;
 }
 
@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
         column_file_create(&output, OUTPUT_SPOOL_GROUP_BYTES, &places, "out");
     struct column_encoder *encoder = column_encoder_create(&output, header);
     OWNED uint8_t *rec = fuzz_alloc(FUZZ_MAX_RECORD);
-    struct column_bytes written = {0}, metadata = {0};
+    struct byte_buffer written = {0}, metadata = {0};
     const struct column_sink sink = {put_bytes, &written};
     column_file_begin(file, header, &written);
     for (unsigned i = 0; i < MAX_RECORDS && fuzz_left(&in) > 0; i++) {

@@ -124,20 +124,6 @@ class Aborts(FaultTest):
         self.assert_error(result, "the program has given up", "please report this")
 
 
-class MandatoryLocks(FaultTest):
-    """On CIFS a lock keeps other descriptors from writing. The one that writes first gets EACCES."""
-
-    def test_index_of_cram_is_written_by_its_name(self):
-        """htslib opens the index by its name, while our own descriptor has the lock."""
-        out, want = self.path("out.cram"), self.path("want.cram")
-        words = ["-O", "cram,no_ref=1", "--write-index", "-o"]
-        self.assertEqual(self.with_fault("write:1:EACCES:.crai.", *words, out).status, 0)
-        self.sort_ok(*words, want, self.source)
-        lines = [gzip.decompress(bytes_of(path + ".crai")).splitlines() for path in (out, want)]
-        self.assertEqual(len(lines[0]), len(lines[1]))
-        self.assertEqual([name for name in self.files() if name.endswith(".tmp")], [])
-
-
 class Flips(FaultTest):
     """Changed bytes of the temporary data are detected."""
 

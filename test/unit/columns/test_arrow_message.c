@@ -13,9 +13,9 @@ enum { BLOCK_BYTES = 128 << 10 };
 /* A text: a block that takes more than a quarter when it is compressed, and n bases. */
 static void fill(struct rng *rng, struct column_values *names, unsigned n)
 {
-    struct column_bytes *offsets = &names->buffers[BUFFER_OFFSETS];
-    (void)put_u32(put_u32(column_bytes_append(offsets, 8), 0), BLOCK_BYTES + n);
-    uint8_t *text = column_bytes_append(&names->buffers[BUFFER_VALUES], BLOCK_BYTES + n);
+    struct byte_buffer *offsets = &names->buffers[BUFFER_OFFSETS];
+    (void)put_u32(put_u32(byte_buffer_append(offsets, 8), 0), BLOCK_BYTES + n);
+    uint8_t *text = byte_buffer_append(&names->buffers[BUFFER_VALUES], BLOCK_BYTES + n);
     memset(text, 'A', BLOCK_BYTES);
     rng_fill(rng, text, BLOCK_BYTES / 3);
     text += BLOCK_BYTES;
@@ -29,11 +29,11 @@ static void compare_rooms(const struct column_schema *schema, const struct colum
     const struct column_request request = {.list = "qname", .codec = codec, .level = 3};
     const struct encoded_batch batch = {.schema = schema, .columns = names, .n_rows = 1,
                                         .request = &request};
-    struct column_bytes expected = {0};
-    (void)column_bytes_reserve(&expected, 2 * BLOCK_BYTES);
+    struct byte_buffer expected = {0};
+    (void)byte_buffer_reserve(&expected, 2 * BLOCK_BYTES);
     (void)arrow_put_batch(coder, &batch, &expected);
     for (size_t room = expected.n_bytes - 64; room <= expected.n_bytes + 16; room++) {
-        struct column_bytes out = {.bytes = test_alloc(room), .room = room};
+        struct byte_buffer out = {.bytes = test_alloc(room), .room = room};
         (void)arrow_put_batch(coder, &batch, &out);
         assert_int_equal(out.n_bytes, expected.n_bytes);
         assert_memory_equal(out.bytes, expected.bytes, expected.n_bytes);

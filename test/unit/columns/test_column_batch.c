@@ -91,7 +91,7 @@ TEST(test_bases_are_letters_at_each_place)
             for (int i = 0; i < (n + 1) / 2; i++) seq[i] = (uint8_t)(pair + 7 * (unsigned)i);
             column_batch_clear(batch);
             assert_null(column_batch_add(batch, rec));
-            const struct column_bytes *text = &column_batch_end(batch)[0].buffers[BUFFER_VALUES];
+            const struct byte_buffer *text = &column_batch_end(batch)[0].buffers[BUFFER_VALUES];
             assert_int_equal(text->n_bytes, n);
             for (int k = 0; k < n; k++)
                 assert_int_equal(text->bytes[k], seq_nt16_str[bam_seqi(seq, k)]);
@@ -116,7 +116,7 @@ TEST(test_room_for_all_expected_bases_is_made_at_once)
             assert_null(column_batch_add(batch, rec));
             columns = column_batch_end(batch);
             for (int k = 0; k < 2; k++) {
-                const struct column_bytes *text = &columns[k].buffers[BUFFER_VALUES];
+                const struct byte_buffer *text = &columns[k].buffers[BUFFER_VALUES];
                 if (i == 0) begins[k] = text->bytes;
                 assert_ptr_equal(text->bytes, begins[k]);
                 assert_in_range(text->room, ROWS * BASES, ROWS * BASES * 5 / 4);
@@ -131,22 +131,6 @@ TEST(test_room_for_all_expected_bases_is_made_at_once)
     assert_null(column_batch_add(batch, rec));
     assert_in_range(column_batch_end(batch)[0].buffers[BUFFER_VALUES].room, 2000, 3000);
     column_batch_destroy(batch);
-}
-
-TEST(test_control_characters_are_found_anywhere_in_names)
-{
-    enum { BYTES = 21 };
-    for (size_t n = 1; n <= BYTES; n++) {
-        for (size_t i = 0; i < n; i++) {
-            for (unsigned byte = 0; byte < 256; byte++) {
-                uint8_t name[BYTES];
-                memset(name, byte & 1 ? 0x80 : 0x20, n);
-                name[i] = (uint8_t)byte;
-                assert_true(column_name_has_control(name, n) == (byte < 0x20 || byte == 0x7f));
-            }
-        }
-    }
-    assert_false(column_name_has_control(NULL, 0));
 }
 
 static void check_list(const char *list, const char *problem, const char *part)

@@ -13,7 +13,7 @@ struct input {
     const uint8_t *at, *end;
 };
 
-static struct input input_of(const struct column_bytes *bytes)
+static struct input input_of(const struct byte_buffer *bytes)
 {
     /* A copy of just these bytes, so that AddressSanitizer sees an access to the next one. */
     uint8_t *copy = test_alloc(bytes->n_bytes);
@@ -85,7 +85,7 @@ static const uint8_t *decode_deltas(struct input in, unsigned n_bits, int64_t *v
 
 static void check_runs(struct rng *rng, const uint32_t *values, size_t n, unsigned width)
 {
-    struct column_bytes out = {0};
+    struct byte_buffer out = {0};
     OWNED struct parquet_runs *runs = test_alloc(sizeof *runs);
     memset(runs, 0xa5, sizeof *runs);
     parquet_runs_begin(runs, width, &out);
@@ -131,7 +131,7 @@ TEST(test_runs_and_bit_packs_are_read_back)
 
 TEST(test_long_run_takes_a_few_bytes)
 {
-    struct column_bytes out = {0};
+    struct byte_buffer out = {0};
     struct parquet_runs runs;
     parquet_runs_begin(&runs, 1, &out);
     parquet_runs_add(&runs, 1, 1000000);
@@ -142,7 +142,7 @@ TEST(test_long_run_takes_a_few_bytes)
 
 static void check_deltas(struct rng *rng, const int64_t *values, size_t n, unsigned n_bits)
 {
-    struct column_bytes out = {0};
+    struct byte_buffer out = {0};
     parquet_put_deltas(values, n, n_bits, &out);
     struct input in = input_of(&out);
     OWNED int64_t *got = test_alloc(n * sizeof *got);
@@ -186,7 +186,7 @@ TEST(test_deltas_are_read_back)
 TEST(test_ascending_numbers_take_few_bits)
 {
     struct rng rng = rng_start(3);
-    struct column_bytes out = {0};
+    struct byte_buffer out = {0};
     int64_t values[1000];
     for (size_t i = 0; i < 1000; i++)
         values[i] = (i ? values[i - 1] : 100000) + (int)rng_below(&rng, 4);

@@ -11,7 +11,7 @@ enum { GROUPS = 20000 };
 
 /* Takes bytes until it fails. */
 struct taker {
-    struct column_bytes bytes;
+    struct byte_buffer bytes;
     unsigned n_writes, fails_at;        /* 0: never */
 };
 
@@ -20,12 +20,12 @@ static bool take(void *arg, const uint8_t *bytes, size_t n_bytes)
     struct taker *taker = arg;
     assert_true(n_bytes > 0);
     if (++taker->n_writes == taker->fails_at) return false;
-    column_bytes_copy(&taker->bytes, bytes, n_bytes);
+    byte_buffer_copy(&taker->bytes, bytes, n_bytes);
     return true;
 }
 
 /* Puts the metadata of a group of 40 bytes at byte 40 * i. */
-static void put_group(struct column_bytes *metadata, uint64_t i)
+static void put_group(struct byte_buffer *metadata, uint64_t i)
 {
     const struct parquet_group group = {.at = i * 40, .n_rows = 9};
     struct parquet_page page = {.n_rows = 9, .n_bytes = 40};
@@ -37,9 +37,9 @@ static void put_group(struct column_bytes *metadata, uint64_t i)
         .encoding = PARQUET_DELTA, .n_values = 9, .raw_bytes = 50, .n_bytes = 40,
         .bounds = page.bounds, .has_page_bounds = true, .n_pages = 1,
     };
-    column_bytes_copy(metadata, &group, sizeof group);
-    column_bytes_copy(metadata, &chunk, sizeof chunk);
-    column_bytes_copy(metadata, &page, sizeof page);
+    byte_buffer_copy(metadata, &group, sizeof group);
+    byte_buffer_copy(metadata, &chunk, sizeof chunk);
+    byte_buffer_copy(metadata, &page, sizeof page);
 }
 
 static struct parquet_file make_file(uint64_t most_footer_bytes)
@@ -63,7 +63,7 @@ static void release_file(struct parquet_file *file)
 /* Writes the end of a file whose groups begin at byte 4. Returns what the function does. */
 static int end_file(struct taker *taker)
 {
-    struct column_bytes metadata = {0};
+    struct byte_buffer metadata = {0};
     OWNED_HEADER sam_hdr_t *header = sam_hdr_init();
     RELEASED(release_file) struct parquet_file file = make_file(1 << 30);
     for (uint64_t i = 0; i < GROUPS; i++) put_group(&metadata, i);
@@ -79,7 +79,7 @@ TEST(test_end_of_many_groups_is_written_in_parts)
 {
     struct taker taker = {0};
     assert_int_equal(end_file(&taker), 0);
-    const struct column_bytes *end = &taker.bytes;
+    const struct byte_buffer *end = &taker.bytes;
     assert_true(taker.n_writes >= 2);
     assert_memory_equal(end->bytes + end->n_bytes - 4, "PAR1", 4);
     size_t footer_bytes = get_u32(end->bytes + end->n_bytes - 8);
@@ -112,7 +112,7 @@ TEST(test_groups_beyond_a_footer_are_refused)
 {
     enum { MOST_BYTES = 1 << 20 };
     RELEASED(release_file) struct parquet_file file = make_file(MOST_BYTES);
-    struct column_bytes metadata = {0};
+    struct byte_buffer metadata = {0};
     put_group(&metadata, 0);
     while (parquet_file_add(&file, &metadata, 4) == 0) assert_true(file.n_groups <= GROUPS);
     /* Each group takes 60 to 130 bytes of the footer. */

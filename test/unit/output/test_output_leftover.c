@@ -56,24 +56,6 @@ TEST_IN_OWN_DIR(test_output_is_in_use_until_it_is_renamed)
     assert_int_equal(unlink("out"), 0);
 }
 
-/* The same for a file that a library opens by its name. */
-static int make(void *arg)
-{
-    (void)arg;
-    return 0;
-}
-
-TEST_IN_OWN_DIR(test_output_that_a_library_makes_is_in_use)
-{
-    struct output_path path;
-    struct output_leftover left;
-    assert_int_equal(output_path_choose(&path, "out"), 0);
-    assert_int_equal(output_path_make(&path, make, NULL), 0);
-    assert_int_equal(output_leftover_open(path.temporary, &left), OUTPUT_LEFTOVER_IN_USE);
-    output_path_drop(&path);
-    output_path_release(&path);
-}
-
 TEST_IN_OWN_DIR(test_leftover_of_a_dead_process_is_found)
 {
     static const char name[] = "o.rocksort.1.000000000.tmp";

@@ -192,41 +192,8 @@ TEST_IN_OWN_DIR(test_symbolic_links_are_followed)
     assert_int_equal(rmdir("sub"), 0);
 }
 
-static int make(void *arg)
-{
-    const struct output_path *path = arg;
-    assert_true(exists(path->temporary));
-    put_file(path->temporary, "", 0);
-    return 0;
-}
-
-static int fail_to_make(void *arg)
-{
-    (void)arg;
-    errno = ERANGE;
-    return -1;
-}
-
-TEST_IN_OWN_DIR(test_failed_making_leaves_nothing)
-{
-    struct output_path path;
-    assert_int_equal(output_path_choose(&path, "out"), 0);
-    assert_int_equal(output_path_make(&path, fail_to_make, NULL), -1);
-    assert_int_equal(errno, ERANGE);
-    assert_false(exists(path.temporary));
-    assert_int_equal(output_path_make(&path, make, &path), 0);
-    assert_true(exists(path.temporary));
-    int other = open(path.temporary, O_RDWR | O_CLOEXEC);
-    assert_int_equal(file_lock_try(other), FILE_LOCK_BUSY);     /* it is locked meanwhile */
-    assert_int_equal(close(other), 0);
-    output_path_drop(&path);
-    assert_false(exists(path.temporary));
-    output_path_release(&path);
-}
-
 struct maker {
     struct output_path *path;
-    bool by_name;
     atomic_bool about_to;
 };
 
@@ -234,35 +201,29 @@ static void *open_in_thread(void *arg)
 {
     struct maker *maker = arg;
     atomic_store(&maker->about_to, true);
-    if (maker->by_name) {
-        (void)output_path_make(maker->path, make, maker->path);
-    } else {
-        hFILE *file = output_path_open(maker->path);
-        if (file) assert_int_equal(hclose(file), 0);
-    }
+    hFILE *file = output_path_open(maker->path);
+    if (file) assert_int_equal(hclose(file), 0);
     return NULL;
 }
 
 TEST_IN_OWN_DIR(test_nothing_is_made_after_the_removal)
 {
-    for (int by_name = 0; by_name < 2; by_name++) {
-        struct output_path path;
-        pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-        pthread_t thread;
-        assert_int_equal(output_path_choose(&path, "out"), 0);
-        path.lock = &lock;
-        struct maker maker = {.path = &path, .by_name = by_name};
-        assert_int_equal(pthread_mutex_lock(&lock), 0);
-        assert_int_equal(pthread_create(&thread, NULL, open_in_thread, &maker), 0);
-        while (!atomic_load(&maker.about_to)) wait_milliseconds(1);
-        wait_milliseconds(50);
-        assert_false(exists(path.temporary));
-        assert_int_equal(pthread_mutex_unlock(&lock), 0);
-        assert_int_equal(pthread_join(thread, NULL), 0);
-        assert_true(exists(path.temporary));
-        output_path_drop(&path);
-        output_path_release(&path);
-    }
+    struct output_path path;
+    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_t thread;
+    assert_int_equal(output_path_choose(&path, "out"), 0);
+    path.lock = &lock;
+    struct maker maker = {.path = &path};
+    assert_int_equal(pthread_mutex_lock(&lock), 0);
+    assert_int_equal(pthread_create(&thread, NULL, open_in_thread, &maker), 0);
+    while (!atomic_load(&maker.about_to)) wait_milliseconds(1);
+    wait_milliseconds(50);
+    assert_false(exists(path.temporary));
+    assert_int_equal(pthread_mutex_unlock(&lock), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_true(exists(path.temporary));
+    output_path_drop(&path);
+    output_path_release(&path);
 }
 
 TEST_IN_OWN_DIR(test_same_file_is_known_by_any_name)

@@ -15,7 +15,7 @@ enum { BATCHES = 3000, BATCHES_AT_A_TIME = 7 };
 
 static bool put_bytes(void *arg, const uint8_t *bytes, size_t n_bytes)
 {
-    column_bytes_copy(arg, bytes, n_bytes);
+    byte_buffer_copy(arg, bytes, n_bytes);
     return true;
 }
 
@@ -30,7 +30,7 @@ static int count_files(void)
 }
 
 /* Writes the end of a file of Arrow whose spool has this memory. */
-static void write_end(size_t memory_bytes, struct column_bytes *end)
+static void write_end(size_t memory_bytes, struct byte_buffer *end)
 {
     const char *prefix = ".";
     const struct column_request request = {.format = COLUMN_FORMAT_ARROW, .level = 1};
@@ -41,14 +41,14 @@ static void write_end(size_t memory_bytes, struct column_bytes *end)
     const struct column_sink sink = {put_bytes, end};
     OWNED_HEADER sam_hdr_t *header = sam_hdr_init();
     struct column_file *file = column_file_create(&output, memory_bytes, &places, "out.arrow");
-    struct column_bytes begin = {0};
+    struct byte_buffer begin = {0};
     column_file_begin(file, header, &begin);
     for (uint64_t i = 0; i < BATCHES; i += BATCHES_AT_A_TIME) {
-        struct column_bytes metadata = {0};
+        struct byte_buffer metadata = {0};
         for (uint64_t k = i; k < i + BATCHES_AT_A_TIME && k < BATCHES; k++) {
             const struct arrow_place place = {.at = 64 * (k - i), .metadata_bytes = 16,
                                               .body_bytes = 48};
-            column_bytes_copy(&metadata, &place, sizeof place);
+            byte_buffer_copy(&metadata, &place, sizeof place);
         }
         assert_int_equal(column_file_add(file, &metadata, 1000 + 64 * i), 0);
         free(metadata.bytes);
@@ -62,7 +62,7 @@ static void write_end(size_t memory_bytes, struct column_bytes *end)
 
 TEST_IN_OWN_DIR(test_end_is_the_same_from_memory_and_from_a_file)
 {
-    struct column_bytes in_memory = {0}, in_file = {0};
+    struct byte_buffer in_memory = {0}, in_file = {0};
     write_end(1 << 20, &in_memory);
     write_end(4096, &in_file);
     assert_true(in_memory.n_bytes > BATCHES * sizeof(struct arrow_place));

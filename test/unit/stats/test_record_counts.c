@@ -5,7 +5,6 @@
 #include "unit_test.h"
 
 #include "stats/count_kinds.h"
-#include "stats/flagstat.h"
 
 static char *print_counts(const struct record_observer *counts)
 {
@@ -16,6 +15,18 @@ static char *print_counts(const struct record_observer *counts)
     counts->kind->print(counts, to);
     assert_int_equal(fclose(to), 0);
     return text;
+}
+
+static void add_record(struct record_observer *counts, void *part, const uint8_t *rec)
+{
+    const struct observed_records one = {.all = {rec, rec + bam_record_bytes(rec)}};
+    assert_int_equal(counts->kind->add_records(counts, part, &one), 0);
+}
+
+static void finish(struct record_observer *counts, void *part)
+{
+    if (counts->kind->end) counts->kind->end(counts, part);
+    assert_int_equal(counts->kind->combine(counts, part), 0);
 }
 
 /* High qualities of reads of all lengths around the steps in which they are added. */
@@ -30,10 +41,9 @@ TEST(test_high_qualities_of_any_length_are_summed)
         struct record_observer *counts = coverage_observer(header);
         void *part = counts->kind->begin(counts);
         const struct record_fields fields = {.name = "r", .pos = 3, .n_cigar = 1, .l_seq = n};
-        const struct observed_records one = {.all = {rec, rec + put_record(rec, &fields, 254)}};
-        assert_int_equal(counts->kind->add_records(counts, part, &one), 0);
-        if (counts->kind->end) counts->kind->end(counts, part);
-        assert_int_equal(counts->kind->combine(counts, part), 0);
+        (void)put_record(rec, &fields, 254);
+        add_record(counts, part, rec);
+        finish(counts, part);
         char *text = print_counts(counts), want[64];
         (void)snprintf(want, sizeof want, "\na\t1\t10000\t1\t%d\t", n);
         assert_non_null(strstr(text, want));
@@ -45,15 +55,18 @@ TEST(test_high_qualities_of_any_length_are_summed)
 
 TEST(test_percentages_have_single_precision)
 {
-    struct flagstat stat = {0};
-    stat.n[FLAGSTAT_TOTAL][0] = 123456789;
-    stat.n[FLAGSTAT_MAPPED][0] = 123450617;     /* 100.00 % in double precision */
-    OWNED char *text = NULL;
-    size_t n_bytes = 0;
-    FILE *to = open_memstream(&text, &n_bytes);
-    assert_non_null(to);
-    flagstat_print(&stat, to);
-    assert_int_equal(fclose(to), 0);
-    assert_non_null(strstr(text, "\n123450617 + 0 mapped (99.99% : N/A)\n"));
+    OWNED_HEADER sam_hdr_t *header = sam_hdr_init();
+    struct record_observer *counts = flagstat_observer(header);
+    void *part = counts->kind->begin(counts);
+    for (int i = 0; i < 160; i++) {
+        uint8_t rec[256];
+        const struct record_fields fields = {.name = "r", .flag = i < 153 ? 0 : BAM_FUNMAP};
+        (void)put_record(rec, &fields, 0);
+        add_record(counts, part, rec);
+    }
+    finish(counts, part);
+    OWNED char *text = print_counts(counts);
+    assert_non_null(strstr(text, "\n153 + 0 mapped (95.63% : N/A)\n"));       /* in double: 95.62 */
     assert_non_null(strstr(text, "\n0 + 0 properly paired (N/A : N/A)\n"));
+    counts->kind->destroy(counts);
 }
