@@ -2,7 +2,8 @@
  * report_file.h -- chooses and writes report files: those of --stats, --flagstat, --idxstats,
  * --coverage, and the statistics of --markdup.
  *
- * Order of calls: choose all and check before the sort; write after it, or before the output is renamed; release.
+ * Order of calls: choose all and check before the sort; write after it, or before the output is
+ * renamed; release.
  * Errors: -1 after a message. One thread at a time.
  */
 #ifndef ROCKSORT_CLI_REPORT_FILE_H

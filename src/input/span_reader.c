@@ -125,7 +125,8 @@ static size_t tail_to_come(const uint8_t *tail, size_t n_bytes, size_t span_byte
 /* Adds bytes to the tail. */
 static void keep_tail(struct bam_reader *reader, const uint8_t *bytes, size_t n_bytes)
 {
-    size_t n_before = reader->tail_bytes, n = n_before + n_bytes, at = reader->kept.at, more = at / 2;
+    size_t n_before = reader->tail_bytes, n = n_before + n_bytes;
+    size_t at = reader->kept.at, more = at / 2;
     if (n_bytes == 0) return;
     const uint8_t *rec = at < n_before ? reader->tail + at : bytes + (at - n_before);
     if (n > GAP_BYTES && (at < n_before ? n_before : n) - at >= 4)
@@ -202,7 +203,9 @@ static void leave_template(struct bam_reader *reader, struct record_span *span)
 {
     reader->kept = (struct last_template){0, 0};
     if (reader->open) continue_open(reader, span);
-    if (reader->most_template_bytes == 0 || reader->open || reader->is_ended || span->n_records == 0) return;
+    if (reader->most_template_bytes == 0 || reader->open || reader->is_ended ||
+        span->n_records == 0)
+        return;
     const struct last_template last = template_find_last(span->from, span->to);
     size_t n_bytes = (size_t)(span->to - span->from) - last.at;
     if (template_memory_bytes(n_bytes, last.n_records) > reader->most_template_bytes) {

@@ -6,8 +6,8 @@
  * after another when it has ended.
  *
  * Order of calls: create; the span queue calls make and drop; for each input, place for all of its
- * spans, then end_large; destroy with all jobs done. Threads: the loader's, unless stated otherwise.
- * Errors: -1 after a message.
+ * spans, then end_large; destroy with all jobs done. Threads: the loader's, unless stated
+ * otherwise. Errors: -1 after a message.
  */
 #ifndef ROCKSORT_SORT_TEMPLATE_FIXER_H
 #define ROCKSORT_SORT_TEMPLATE_FIXER_H
