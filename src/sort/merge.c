@@ -253,7 +253,7 @@ static int find_in_input(struct merger *m, size_t i)
         const struct open_block *block = stream->span->made;
         merge_bound_set(&stream->front, m->sort->rules.order, &block->source, 0);
         if (before && merge_bound_compare(&before->last, &stream->front) > 0)
-            r = output_chunker_refuse_order(&m->output_chunker, input_streams_name(m->inputs, i),
+            r = output_chunker_refuse_order(&m->output_chunker, stream->span->queue->reader->name,
                                             before, before->source.n_entries - 1, block, 0);
     }
     thread_pool_lock(m->threads);

@@ -216,7 +216,7 @@ static int look_first(struct sort_context *sort, const struct record_observers *
     struct input_streams_settings streams;
     if (check_open_files(sort->settings->n_inputs) < 0 ||
         plan_streams(sort, step->inputs, step->n_inputs, &streams) < 0 ||
-        scan_inputs_ends(&streams, observers, &sort->rules) < 0)
+        scan_inputs(&streams, observers, &sort->rules, NULL) < 0)
         return -1;
     if (input_scan_settle(&sort->scan, sort->split, sort->columns) < 0) return -1;
     return sort->duplicates ? markdup_resolve(sort->duplicates, sort->budget.total_bytes) : 0;
@@ -242,30 +242,23 @@ static void count_read(const struct sort_context *sort, uint64_t n_bytes)
     thread_pool_unlock(sort->threads);
 }
 
-/* Scans the IDs in the records of n inputs, some inputs at a time. */
-static int scan_inputs(struct sort_context *sort, const size_t *numbers, size_t n,
-                       bool *touched)
-{
-    enum { AT_A_TIME = 16 };
-    struct input_streams_settings streams;
-    for (size_t from = 0, n_now; from < n; from += n_now) {
-        n_now = n - from < AT_A_TIME ? n - from : AT_A_TIME;
-        if (plan_streams(sort, numbers + from, n_now, &streams) < 0 ||
-            scan_inputs_ids(&streams, touched) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-/* Turns a copy into a merge if header IDs of the input change and a record has such an ID. */
+/* Turns a copy into a merge if header IDs of the input change and a record has such an ID. Scans
+   some inputs at a time. */
 static int look_at_ids(struct sort_context *sort, struct merge_steps *steps)
 {
+    enum { AT_A_TIME = 16 };
     size_t *numbers = xcalloc(sort->settings->n_inputs, sizeof *numbers), n = 0;
     bool *touched = xcalloc(sort->settings->n_inputs, sizeof *touched);
+    struct input_streams_settings streams;
+    int r = 0;
     for (size_t i = 0; i < steps->n; i++)
         if (steps->steps[i].copies && bam_inputs_renames(sort->inputs, steps->steps[i].inputs[0]))
             numbers[n++] = steps->steps[i].inputs[0];
-    int r = scan_inputs(sort, numbers, n, touched);
+    for (size_t from = 0, n_now; from < n && r == 0; from += n_now) {
+        n_now = n - from < AT_A_TIME ? n - from : AT_A_TIME;
+        r = plan_streams(sort, numbers + from, n_now, &streams);
+        if (r == 0) r = scan_inputs(&streams, NULL, &sort->rules, touched);
+    }
     for (size_t i = 0; i < steps->n; i++)
         if (touched[steps->steps[i].inputs[0]]) steps->steps[i].copies = false;
     free(touched);

@@ -406,7 +406,7 @@ int template_splitter_finish(struct template_splitter *ts, uint64_t end_offset)
 static struct input_position position_after(const struct template_work *work,
                                             const struct fixed_end *end)
 {
-    struct input_position position = {bam_inputs_number(work->ts->sort->inputs),
+    struct input_position position = {work->ts->sort->inputs->at - 1,
                                       INPUT_OFFSET_UNKNOWN,
                                       work->first_record + end->n_records};
     if (end->piece_at == FIXED_END_UNKNOWN) return position;
