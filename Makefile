@@ -154,7 +154,7 @@ export TSAN_OPTIONS ?= halt_on_error=1:suppressions=$(CURDIR)/test/tsan.supp$(TS
 export ROCKSORT_TEST_SLOW_FACTOR ?= 10
 endif
 
-NO_TARGETS = fuzz_diag fuzz_file fuzz_record
+NO_TARGETS = fuzz_messages fuzz_file fuzz_record
 FUZZ_TARGETS = $(filter-out $(NO_TARGETS),$(basename $(notdir $(wildcard test/fuzz/fuzz_*.c))))
 
 .PHONY: all demo help check check-unit check-fuzz check-cli check-rooms test-programs \
@@ -250,13 +250,12 @@ $(BUILD)/test/unit/%: test/unit/%.c $(OBJECTS) | need-unit
 check-unit: $(UNIT_PROGRAMS)
 	$(LIVE)V='$(filter-out 0,$(V))' sh scripts/run-unit.sh $(BUILD)/test/unit $^
 
-# Fuzz targets have their own messages in place of diag.c. They are linked in two ways: for `check`,
-# to read files, with the compiler and sanitizers of everything else; and with libFuzzer.
+# Fuzz targets are linked in two ways: for `check`, to read files, with the compiler and sanitizers
+# of everything else; and with libFuzzer.
 FUZZ_SHARED = $(wildcard test/fuzz/fuzz_*.h) test/unit/owned.h $(NO_TARGETS:%=test/fuzz/%.c)
 
 $(BUILD)/replay_%: MORE = -D_GNU_SOURCE -Itest/fuzz
-$(BUILD)/replay_%: test/fuzz/fuzz_%.c test/fuzz/replay.c $(FUZZ_SHARED) \
-        $(filter-out %/util/diag.o,$(OBJECTS))
+$(BUILD)/replay_%: test/fuzz/fuzz_%.c test/fuzz/replay.c $(FUZZ_SHARED) $(OBJECTS)
 	$(program)
 
 check-fuzz: $(REPLAY_PROGRAMS)
@@ -275,7 +274,7 @@ $(FUZZ_BUILD)/fuzz_%: ALL_LDFLAGS = $(LDFLAGS)
 $(FUZZ_BUILD)/%.o: %.c | need-build
 	$(object)
 $(FUZZ_BUILD)/fuzz_%: test/fuzz/fuzz_%.c $(FUZZ_SHARED) \
-        $(patsubst %,$(FUZZ_BUILD)/%.o,$(filter-out src/util/diag,$(MODULES)))
+        $(MODULES:%=$(FUZZ_BUILD)/%.o)
 	$(program)
 
 fuzz-targets: $(FUZZ_TARGETS:%=$(FUZZ_BUILD)/%)

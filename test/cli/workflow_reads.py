@@ -12,9 +12,7 @@ UMIS = ("ACGTACGT", "ACGTACGA", "TTTTGGGG", "CCCCAAAA")
 SUPPLEMENTARY_OR_SECONDARY = 0x900
 
 # Takes the names of the reads in the chunk and prints their records, from SAM that has all. The
-# first one waits for a second one, which shows that tasks run at the same time. If there is the
-# file `fail` it ends after half of its records, with an error or, when that chunk is tried again,
-# by a signal.
+# first one waits for a second one, which shows that tasks run at the same time.
 ALIGNER = r"""#!/bin/sh
 # aligner ALL.sam READS1 READS2 REFERENCE
 set -eu
@@ -25,15 +23,6 @@ align() {{
         /^@/ || $1 in wanted' "$1"
 }}
 [ -e "$4.fai" ]
-if [ -e "$marks/fail" ]; then
-    chunk=$(gzip -dc "$2" | cksum | tr -d ' ')
-    align "$@" >"$marks/$chunk.sam"
-    grep '^@' "$marks/$chunk.sam"
-    n=$(sed '/^@/d' "$marks/$chunk.sam" | wc -l)
-    sed '/^@/d' "$marks/$chunk.sam" | head -n $((n / 2))
-    ! mkdir "$marks/failed.$chunk" 2>/dev/null || exit 1
-    kill -9 $$
-fi
 touch "$marks/aligner.$$"
 n=0
 until [ "$(ls "$marks" | grep -c '^aligner')" -ge 2 ]; do
@@ -46,8 +35,7 @@ align "$@"
 
 # rocksort, of which two are killed: the first one that reads from an aligner, when it has read some
 # records, and the one that gathers a certain group of sample x, which has three inputs, when it has
-# written some records. If there is the file `fail`, nothing is killed, but the first BAM is sorted
-# with little memory, and there is no space for its result.
+# written some records.
 KILLED = r"""#!/bin/bash
 rocksort="{rocksort}"
 marks="{marks}"
@@ -55,12 +43,6 @@ fault() {{
     ASAN_OPTIONS=verify_asan_link_order=0:$ASAN_OPTIONS LD_PRELOAD="{library}" FAULT=$1 \
         "$rocksort" "${{@:2}}"
 }}
-if [ -e "$marks/fail" ]; then
-    [[ $* == *--split-by*.bam ]] && mkdir "$marks/full" 2>/dev/null || exec "$rocksort" "$@"
-    export ROCKSORT_TEST_BUDGET=400000
-    fault renameat2:1:ENOSPC "$@"
-    exit
-fi
 case "$*" in
 *--split-by*\ -)
     mkdir "$marks/killed-align" 2>/dev/null || exec "$rocksort" "$@"

@@ -99,7 +99,7 @@ static void check_union(sam_hdr_t **headers, size_t n)
 {
     static const char *const names[MAX_HEADERS] = {"x", "y", "z"};
     struct header_union *u = header_union_create(headers, names, n);
-    FUZZ_CHECK(u || fuzz_n_errors() > 0);
+    FUZZ_CHECK(u || diag_failed());
     if (!u) return;
     sam_hdr_t *united = u->header;
     FUZZ_CHECK(header_union_check_references(headers[0], "x", united, "united") == 0);
@@ -139,7 +139,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     sam_hdr_t *headers[MAX_HEADERS];
     size_t n = 0;
     const uint8_t *end = data + n_bytes;
-    fuzz_forget_messages();
+    diag_renew();
     for (const uint8_t *at = data; n < MAX_HEADERS;) {
         const uint8_t *stop = at < end ? memchr(at, SEPARATOR, (size_t)(end - at)) : NULL;
         size_t part = (size_t)((stop ? stop : end) - at);

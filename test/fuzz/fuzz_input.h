@@ -8,11 +8,16 @@
  *
  * A target takes all its choices, such as the sizes of pieces, from the bytes of the input with the
  * functions below. After the end of the input all numbers are 0.
+ *
+ * A function that failed has printed an error (diag_failed), one that succeeded has printed none. A
+ * target begins with diag_renew if it looks at that.
  */
 #ifndef ROCKSORT_FUZZ_INPUT_H
 #define ROCKSORT_FUZZ_INPUT_H
 
 #include "../unit/owned.h"
+
+#include "util/diag.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,8 +25,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-int LLVMFuzzerInitialize(int *argc, char ***argv);      /* fuzz_diag.c */
+int LLVMFuzzerInitialize(int *argc, char ***argv);      /* fuzz_messages.c */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
 
 /* A target may define it. It is called once, before the first input. */
@@ -31,7 +37,8 @@ void fuzz_begin(void) __attribute__((weak));
 #define FUZZ_CHECK(condition)                                                              \
     do {                                                                                   \
         if (!(condition)) {                                                                \
-            (void)fprintf(stderr, "%s:%d: %s does not hold\n", __FILE__, __LINE__, #condition); \
+            (void)dprintf(STDERR_FILENO, "%s:%d: %s does not hold\n", __FILE__, __LINE__,  \
+                          #condition);                                                     \
             abort();                                                                       \
         }                                                                                  \
     } while (0)
@@ -96,13 +103,5 @@ static inline void *fuzz_copy(const void *bytes, size_t n)
     if (n > 0) memcpy(mem, bytes, n);
     return mem;
 }
-
-/*
- * Messages of the program under test, which fuzz_diag.c, linked instead of diag.c, counts and does
- * not print. A function that failed has printed a message; one that succeeded has printed none.
- */
-void fuzz_forget_messages(void);
-unsigned fuzz_n_errors(void);
-const char *fuzz_first_error(void);
 
 #endif

@@ -94,11 +94,11 @@ static void forget_arguments(void)
 static void parse(int argc, char **argv, enum sort_dialect dialect)
 {
     struct sort_options options;
-    fuzz_forget_messages();
+    diag_renew();
     forget_arguments();
     sort_options_init(&options, dialect);
     if (sort_options_parse(&options, argc, argv) == 0 && !options.help && !options.version) {
-        FUZZ_CHECK(fuzz_n_errors() == 0);
+        FUZZ_CHECK(!diag_failed());
         check_settings(&options);
     }
     sort_options_release(&options);

@@ -201,7 +201,7 @@ static struct run_db *open_again(const struct run_db_settings *settings, bool *i
     temp_dir_tidy(db_place);
     *is_there = run_db_exists(db_place, 0);
     struct run_db *db = *is_there ? run_db_create(db_place, settings, NULL) : NULL;
-    FUZZ_CHECK(!*is_there || !db == (fuzz_n_errors() > 0));
+    FUZZ_CHECK(!*is_there || !db == (diag_failed()));
     return db;
 }
 
@@ -216,10 +216,10 @@ static int resume(struct fuzz_input *in, unsigned how)
     struct run_db *db = open_again(&settings, &is_there);
     if (!db) return is_there ? -1 : 0;
     int n = -1, r = run_db_labels(db, take_label, &labels);
-    FUZZ_CHECK((r < 0) == (labels.damaged || fuzz_n_errors() > 0));
+    FUZZ_CHECK((r < 0) == (labels.damaged || diag_failed()));
     if (r == 0 && run_labels_chain(labels.at, labels.n) >= 0) {
         n = scan_all(db);
-        FUZZ_CHECK((n < 0) == (fuzz_n_errors() > 0));
+        FUZZ_CHECK((n < 0) == (diag_failed()));
     }
     run_db_destroy(db);
     return n;
@@ -230,7 +230,7 @@ static int go_on(struct fuzz_input *in, struct run_db *db)
 {
     change_files(in);
     int n = scan_all(db);
-    FUZZ_CHECK((n < 0) == (fuzz_n_errors() > 0));
+    FUZZ_CHECK((n < 0) == (diag_failed()));
     run_db_destroy(db);
     return n;
 }
@@ -242,7 +242,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     unsigned n_runs = fuzz_u8(&in), how = n_runs / MAX_RUNS;
     unsigned n_blocks = 1 + fuzz_below(&in, MAX_BLOCKS);
     n_runs = 1 + n_runs % MAX_RUNS;
-    fuzz_forget_messages();
+    diag_renew();
     FUZZ_CHECK(mkdir(db_place, 0700) == 0);
     struct run_db *db = run_db_create(db_place, &settings, NULL);
     FUZZ_CHECK(db);

@@ -16,7 +16,7 @@
 
 static int cannot(const char *what, const char *path)
 {
-    (void)fprintf(stderr, "replay: cannot %s '%s': %s\n", what, path, strerror(errno));
+    (void)dprintf(STDERR_FILENO, "replay: cannot %s '%s': %s\n", what, path, strerror(errno));
     return -1;
 }
 

@@ -26,7 +26,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-SHARED = {"fuzz_diag", "fuzz_file", "fuzz_record"}
+SHARED = {"fuzz_messages", "fuzz_file", "fuzz_record"}
 # An input that takes longer is a failure: an endless loop, or far too much work. No input needs so
 # long, even on a busy machine.
 INPUT_LIMIT_S = 60

@@ -96,19 +96,6 @@ class PassThrough(SpindleTest):
         self.assertEqual(os.pread(fd, len(model) + 1, 0), bytes(model))
         self.assertEqual((self.backing / "file").read_bytes(), bytes(model))
 
-    def test_replaced_or_deleted_open_file_can_be_read(self):
-        old, new, folder = self.mount / "old", self.mount / "new", self.mount / "folder"
-        folder.mkdir()
-        old.write_text("old")
-        new.write_text("new")
-        with open(old, encoding="ascii") as one, open(new, "r+", encoding="ascii") as two:
-            new.rename(old)
-            self.assertEqual(old.read_text(), "new")
-            old.unlink()
-            self.assertEqual((one.read(), two.read()), ("old", "new"))
-        folder.rmdir()
-        self.assertEqual(os.listdir(self.backing), [])
-
     def test_order_is_the_same_on_the_mount(self):
         source = self.write("in.sam", generate.odd(15000))
         want = self.sort_bam("--no-PG", source)

@@ -625,6 +625,7 @@ static void check_barcodes(const char *const *barcodes, size_t n, const char *be
             fail_msg("read %zu of kind %d, %s", i, (int)kind, barcodes[i]);
 }
 
+/* test_markdup.py compares random barcodes with a model. */
 static void check_both_kinds(const char *const *barcodes, size_t n, const char *best)
 {
     check_barcodes(barcodes, n, best, READ_ENDS_PAIR);
@@ -707,70 +708,4 @@ TEST_OF_SETS(barcodes_of_single_reads_and_pairs_are_joined)
     resolve(&rules, m, 4);
     for (size_t i = 0; i < 4; i++)
         assert_false(m[i].is_duplicate);
-}
-
-/* ---- barcodes against a model: there are 27, of three letters, numbered from 0 ---- */
-
-enum { N_CODES = 27 };
-
-static bool differ_in_one(int a, int b)
-{
-    return (a / 9 != b / 9) + (a / 3 % 3 != b / 3 % 3) + (a % 3 != b % 3) == 1;
-}
-
-/* The first takes all that it reaches. */
-static void take_all(const size_t *count, int *joined, int first)
-{
-    bool grows = true;
-    joined[first] = first;
-    while (grows) {
-        grows = false;
-        for (int a = 0; a < N_CODES; a++)
-            for (int b = 0; b < N_CODES; b++) {
-                if (joined[a] != first || joined[b] >= 0 || count[b] == 0) continue;
-                if (!differ_in_one(a, b) || count[a] + 1 < 2 * count[b]) continue;
-                joined[b] = first;
-                grows = true;
-            }
-    }
-}
-
-static void join_codes(const size_t *count, int *joined)
-{
-    for (int c = 0; c < N_CODES; c++)
-        joined[c] = -1;
-    for (;;) {
-        int first = -1;
-        for (int c = 0; c < N_CODES; c++)
-            if (count[c] > 0 && joined[c] < 0 && (first < 0 || count[c] > count[first])) first = c;
-        if (first < 0) return;
-        take_all(count, joined, first);
-    }
-}
-
-TEST_OF_SETS(random_barcodes_are_joined_like_the_model)
-{
-    static const char letters[] = "ACG";
-    struct rng rng = rng_start(613);
-    for (int i = 0; i < 2000; i++) {
-        char text[MOST][4], best[MOST];
-        const char *barcodes[MOST];
-        int code[MOST], joined[N_CODES];
-        size_t n = 1 + rng_below(&rng, MOST - 1), count[N_CODES] = {0};
-        for (size_t j = 0; j < n; j++) {
-            name_of_letters(&rng, text[j], 3, "AAAACCG");
-            barcodes[j] = text[j];
-            code[j] = 0;
-            for (size_t c = 0; c < 3; c++)
-                code[j] = code[j] * 3 + (int)(strchr(letters, text[j][c]) - letters);
-            count[code[j]]++;
-        }
-        join_codes(count, joined);
-        for (size_t j = 0; j < n; j++) { /* the first read of a cluster is the best */
-            best[j] = 'b';
-            for (size_t k = 0; k < j; k++)
-                if (joined[code[k]] == joined[code[j]]) best[j] = '.';
-        }
-        check_barcodes(barcodes, n, best, rng_one_in(&rng, 2) ? READ_ENDS_PAIR : READ_ENDS_SINGLE);
-    }
 }
