@@ -275,7 +275,7 @@ class Checkpoints(MessagesTest):
         for data, *mentions in (
                 (good[:-1], "damaged STORE file", "sort the input again"),
                 (b"hello\n", "STORE file", "sort the input again"),
-                (good.replace(b"rocksort-store 6", b"rocksort-store 9"), "another version",
+                (good.replace(b"rocksort-store ", b"rocksort-store 9"), "another version",
                  "resume it with that")):
             with self.subTest(mentions=mentions):
                 path.write_bytes(data)
