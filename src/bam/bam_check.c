@@ -62,26 +62,12 @@ const char *bam_record_check_input(const uint8_t *rec, int32_t n_refs, bool long
 
 /* ---- guessing where records begin ---- */
 
-/* True if a record may begin here. Its name must end with a NUL, which excludes most places. */
-static bool is_plausible(const uint8_t *rec, size_t n_left)
-{
-    if (n_left < BAM_RECORD_FIXED_BYTES) return false;
-    int32_t n_bases = bam_record_n_bases(rec);
-    size_t name_end = BAM_RECORD_FIXED_BYTES + bam_record_name_bytes(rec);
-    if (n_bases < 0 || n_left < name_end || rec[name_end - 1] != '\0') return false;
-    size_t least = name_end + 4 * bam_record_n_ops(rec) + 3 * (size_t)n_bases / 2;
-    return bam_record_bytes(rec) >= least && bam_record_bytes(rec) <= INT32_MAX &&
-           bam_record_tid(rec) >= -1 && bam_record_name_bytes(rec) > 0;
-}
-
-/* True if a whole record may lie here, followed by another one. */
+/* True if a whole record may lie here, with any reference. */
 static bool is_beginning(const uint8_t *rec, const uint8_t *end)
 {
     size_t n_left = (size_t)(end - rec);
-    if (!is_plausible(rec, n_left) || bam_record_bytes(rec) > n_left) return false;
-    const uint8_t *next = rec + bam_record_bytes(rec);
-    n_left = (size_t)(end - next);
-    return n_left < BAM_RECORD_FIXED_BYTES + UINT8_MAX || is_plausible(next, n_left);
+    return n_left >= BAM_RECORD_MIN_BYTES && bam_record_bytes(rec) <= n_left &&
+           !bam_record_check(rec, INT32_MAX);
 }
 
 void speculative_scan_make(struct speculative_scan *guess, const uint8_t *span, size_t n_bytes)

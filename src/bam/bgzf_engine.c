@@ -62,11 +62,6 @@ static ssize_t run_libdeflate(void *compressor, const uint8_t *raw, size_t raw_b
     return (ssize_t)libdeflate_deflate_compress(compressor, raw, raw_bytes, out, room);
 }
 
-static void free_decompressor(void *decompressor)
-{
-    libdeflate_free_decompressor(decompressor);
-}
-
 int bgzf_engine_inflate(struct bgzf_coder *coder, const uint8_t *in, size_t in_bytes, uint8_t *out,
                         size_t out_bytes)
 {
@@ -86,11 +81,6 @@ enum { ISAL_LEVEL = 2, ISAL_BUFFER_BYTES = ISAL_DEF_LVL2_DEFAULT };
 
 #define TEXT_OF(macro) #macro
 #define VERSION_TEXT(major, minor, patch) TEXT_OF(major) "." TEXT_OF(minor) "." TEXT_OF(patch)
-
-static const char *isal_version(void)
-{
-    return VERSION_TEXT(ISAL_MAJOR_VERSION, ISAL_MINOR_VERSION, ISAL_PATCH_VERSION);
-}
 
 struct igzip {
     struct isal_zstream stream;
@@ -127,11 +117,6 @@ static ssize_t run_igzip(void *compressor, const uint8_t *raw, size_t raw_bytes,
 #endif
 
 /* ---- our own ---- */
-
-static const char *own_version(void)
-{
-    return ROCKSORT_VERSION;
-}
 
 static void *make_own(int level)
 {
@@ -175,11 +160,6 @@ static ssize_t run_zlib(void *compressor, const uint8_t *raw, size_t raw_bytes, 
 
 #ifndef HAVE_LIBDEFLATE
 
-static void free_decompressor(void *decompressor)
-{
-    (void)decompressor;         /* there is none */
-}
-
 int bgzf_engine_inflate(struct bgzf_coder *coder, const uint8_t *in, size_t in_bytes, uint8_t *out,
                         size_t out_bytes)
 {
@@ -200,6 +180,7 @@ int bgzf_engine_inflate(struct bgzf_coder *coder, const uint8_t *in, size_t in_b
 struct engine {
     const char *name;
     const char *library;                /* NULL: the engine is not built in */
+    const char *version_text;           /* NULL: a function tells the version */
     const char *(*version)(void);
     void *(*make)(int level);           /* of a compressor */
     void (*release)(void *compressor);
@@ -219,13 +200,13 @@ static const struct engine engines[BGZF_ENGINE_COUNT] = {
     [BGZF_ENGINE_IGZIP] = {
         .name = "igzip",
 #ifdef HAVE_ISAL
-        .library = "ISA-L", .version = isal_version, .make = make_igzip, .release = free,
-        .run = run_igzip,
+        .library = "ISA-L", .make = make_igzip, .release = free, .run = run_igzip,
+        .version_text = VERSION_TEXT(ISAL_MAJOR_VERSION, ISAL_MINOR_VERSION, ISAL_PATCH_VERSION),
 #endif
     },
     [BGZF_ENGINE_OWN] = {
         .name = "rocksort",
-        .library = "rocksort", .version = own_version, .make = make_own, .release = free,
+        .library = "rocksort", .version_text = ROCKSORT_VERSION, .make = make_own, .release = free,
         .run = run_own,
     },
     [BGZF_ENGINE_ZLIB] = {
@@ -283,7 +264,7 @@ enum bgzf_engine bgzf_engine_choose(struct bgzf_method method)
 const char *bgzf_engine_library(enum bgzf_engine engine, const char **version)
 {
     const struct engine *found = &engines[engine];
-    *version = found->library ? found->version() : NULL;
+    *version = found->version ? found->version() : found->version_text;
     return found->library;
 }
 
@@ -296,7 +277,9 @@ static void release_compressor(struct bgzf_coder *coder)
 void bgzf_coder_release(struct bgzf_coder *coder)
 {
     release_compressor(coder);
-    free_decompressor(coder->decompressor);
+#ifdef HAVE_LIBDEFLATE
+    libdeflate_free_decompressor(coder->decompressor);
+#endif
     *coder = (struct bgzf_coder){0};
 }
 

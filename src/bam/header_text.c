@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 #include <htslib/khash.h>
+#include <htslib/kstring.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -144,29 +145,21 @@ const char *header_find_bad_line(const char *text, bool known_types, struct text
     return NULL;
 }
 
-/* True if the line is a comment without anything in it, not even a tab. */
-static bool is_bare_comment(struct text line)
-{
-    return line.n == TYPE_BYTES && header_line_is(line, "@CO");
-}
-
 char *header_complete_comments(const char *text)
 {
-    size_t n_bare = 0, n_bytes = strlen(text);
+    kstring_t out = KS_INITIALIZE;
+    const char *at = text, *from = text;
     struct text line;
-    for (const char *at = text; header_next_line(&at, &line);) n_bare += is_bare_comment(line);
-    if (n_bare == 0) return NULL;
-    char *complete = xmalloc(n_bytes + n_bare + 1), *to = complete;
-    const char *copied = text;
-    for (const char *at = text; header_next_line(&at, &line);) {
-        if (!is_bare_comment(line)) continue;
-        memcpy(to, copied, (size_t)(at - copied));
-        to += at - copied;
-        *to++ = '\t';
-        copied = at;
+    bool is_changed = false;
+    for (; header_next_line(&at, &line); from = at) {
+        bool is_bare = line.n == TYPE_BYTES && header_line_is(line, "@CO");
+        xalloc_require(kputsn(from, (size_t)(at - from), &out) >= 0 &&
+                       (!is_bare || kputc('\t', &out) >= 0));
+        is_changed |= is_bare;
     }
-    memcpy(to, copied, (size_t)(text + n_bytes - copied) + 1);
-    return complete;
+    xalloc_require(kputs(from, &out) >= 0);
+    if (!is_changed) ks_free(&out);
+    return ks_release(&out);
 }
 
 size_t *text_map_find(const struct text_map *map, struct text key)

@@ -22,17 +22,11 @@ static bool can_open_again(const char *path)
     return strcmp(path, "-") != 0 && input_is_regular(path, &st);
 }
 
-/* Stores the status of input i, just before it is opened. */
-static void note_file(struct bam_inputs *in, size_t i)
+/* Opens input i, and stores its status just before; NULL after a message. */
+static struct bam_reader *open_file(struct bam_inputs *in, size_t i, enum reader_open how)
 {
     in->files[i].is_regular = input_is_regular(in->paths[i], &in->files[i].st);
-}
-
-/* Opens input i for the first time; NULL after a message. */
-static struct bam_reader *open_file(struct bam_inputs *in, size_t i)
-{
-    note_file(in, i);
-    return bam_reader_open(in->paths[i], in->options, in->pool);
+    return bam_reader_open(in->paths[i], in->options, in->pool, how);
 }
 
 /*
@@ -75,17 +69,11 @@ static void note_order(struct bam_inputs *in, size_t i, struct bam_reader *reade
         in->common_order[0] = '\0';
 }
 
-/* A hash of the header's text and of its references, which the text may lack. */
+/* A hash of the header's text, whose @SQ lines agree with its references. */
 static XXH64_hash_t hash_header(sam_hdr_t *header)
 {
     const char *text = header_whole_text(header);
-    XXH64_hash_t hash = XXH3_64bits(text, strlen(text));
-    for (int i = 0; i < sam_hdr_nref(header); i++) {
-        const char *name = sam_hdr_tid2name(header, i);
-        hash += (uint64_t)sam_hdr_tid2len(header, i);
-        hash = XXH3_64bits_withSeed(name, strlen(name), hash);
-    }
-    return hash;
+    return XXH3_64bits(text, strlen(text));
 }
 
 /* A copy of a header without its @SQ lines; NULL after a message. */
@@ -124,7 +112,7 @@ static sam_hdr_t *look_at_input(struct bam_inputs *in, size_t i, sam_hdr_t *firs
     /* Warnings are printed when the input is opened to be read. */
     enum htsLogLevel level = hts_get_log_level();
     if (again && level > HTS_LOG_ERROR) hts_set_log_level(HTS_LOG_ERROR);
-    struct bam_reader *reader = open_file(in, i);
+    struct bam_reader *reader = open_file(in, i, READER_FIRST);
     hts_set_log_level(level);
     if (!reader) return NULL;
     sam_hdr_t *header = reader->header;
@@ -157,7 +145,7 @@ static int unite_headers(struct bam_inputs *in)
 
 static int open_single(struct bam_inputs *in)
 {
-    in->readers[0] = open_file(in, 0);
+    in->readers[0] = open_file(in, 0, READER_FIRST);
     if (!in->readers[0]) return -1;
     in->files[0].is_warned_of = true;
     note_order(in, 0, in->readers[0]);
@@ -215,18 +203,12 @@ uint64_t bam_inputs_start_at(struct bam_inputs *in, const struct input_position 
     return in->n_bytes_before + last + (position->offset >> 16);
 }
 
-uint32_t bam_inputs_number(const struct bam_inputs *in)
-{
-    return (uint32_t)(in->at - 1);
-}
-
 /* Opens input i again. Its header must be the same as before, since the united header was made from
    it. */
 static struct bam_reader *reopen(struct bam_inputs *in, size_t i)
 {
-    note_file(in, i);
-    struct bam_reader *reader = bam_reader_open_again(in->paths[i], in->options, in->pool,
-                                                      in->files[i].is_warned_of);
+    struct bam_reader *reader =
+        open_file(in, i, in->files[i].is_warned_of ? READER_AGAIN_QUIETLY : READER_AGAIN);
     in->files[i].is_warned_of = true;
     if (!reader) return NULL;
     if (hash_header(reader->header) == in->files[i].header_hash) return reader;
@@ -243,22 +225,11 @@ struct bam_reader *bam_inputs_open_one(struct bam_inputs *in, size_t i)
     return in->readers[i];
 }
 
-/* Opens input i at the position where reading begins. */
-static struct bam_reader *prepare_reader(struct bam_inputs *in, size_t i)
-{
-    struct bam_reader *reader = bam_inputs_open_one(in, i);
-    if (!reader) return NULL;
-    if (i == in->start.input && in->start.offset > 0 &&
-        bam_reader_seek(reader, in->start.offset) < 0)
-        return NULL;
-    return reader;
-}
-
 /* Also called for an input that was skipped because a sort is resumed. */
 int bam_inputs_leave(struct bam_inputs *in, size_t i)
 {
     if (in->readers[i] && check_size(in, i) < 0) return -1;
-    if (in->readers[i] && bam_reader_is_cut(in->readers[i]) && !in->files[i].is_cut) {
+    if (in->readers[i] && in->readers[i]->is_cut && !in->files[i].is_cut) {
         in->files[i].is_cut = true;
         in->n_cut++;
     }
@@ -273,8 +244,9 @@ int bam_inputs_next(struct bam_inputs *in, struct bam_reader **reader)
 {
     if (in->at > 0 && bam_inputs_leave(in, in->at - 1) < 0) return -1;
     if (in->at == in->n) return 0;
-    *reader = prepare_reader(in, in->at++);
-    return *reader ? 1 : -1;
+    *reader = bam_inputs_open_one(in, in->at);
+    bool seeks = in->at++ == in->start.input && in->start.offset > 0;
+    return *reader && (!seeks || bam_reader_seek(*reader, in->start.offset) == 0) ? 1 : -1;
 }
 
 uint64_t bam_inputs_bytes_read(const struct bam_inputs *in)
@@ -296,8 +268,6 @@ void bam_inputs_close(struct bam_inputs *in)
 }
 
 /* ---- first and last record of a file ---- */
-
-enum { BGZF_COMPRESSED = 2 };
 
 /* Reads the next record into *record, which is allocated if it is NULL. Returns 1, 0 at the end, or
    -1. */
@@ -351,12 +321,8 @@ int bam_ends_read(const char *path, const struct bam_ends_places *places, struct
     enum htsLogLevel level = hts_get_log_level();
     hts_set_log_level(HTS_LOG_OFF);
     BGZF *file = bgzf_open(path, "r");
-    int r = -1;
-    if (file) {
-        if (bgzf_compression(file) == BGZF_COMPRESSED && bgzf_check_EOF(file) == 1)
-            r = read_ends(file, places, ends);
-        if (bgzf_close(file) < 0) r = -1;
-    }
+    int r = file && bgzf_check_EOF(file) == 1 ? read_ends(file, places, ends) : -1;
+    if (file && bgzf_close(file) < 0) r = -1;
     hts_set_log_level(level);
     if (r < 0) bam_ends_release(ends);
     return r;

@@ -39,7 +39,7 @@ struct bam_inputs {
     char *common_order;                 /* SS or else SO of @HD ("coordinate", "queryname:natural")
                                            if it is the same in all headers, else empty */
     struct header_union *names;         /* NULL if there is a single input */
-    size_t at;                          /* number of the next input */
+    uint32_t at;                        /* number of the next input; the current one is before it */
     uint64_t n_bytes;                   /* size of all files; 0: unknown */
     uint64_t n_bytes_before;            /* size of the files that were read or skipped */
     bool can_seek;                      /* all inputs are BGZF-compressed BAM files */
@@ -67,10 +67,7 @@ const struct stat *bam_inputs_file(const struct bam_inputs *inputs, size_t i);
    number of bytes of all files before it. */
 uint64_t bam_inputs_start_at(struct bam_inputs *inputs, const struct input_position *position);
 
-/* Number, from 0, of the input whose reader bam_inputs_next stored last. */
-uint32_t bam_inputs_number(const struct bam_inputs *inputs);
-
-/* Closes the reader that it stored last, opens the next one and stores it. Returns 1, or 0 after
+/* Closes the reader that it stored last, opens that of input `at` and stores it. Returns 1, or 0 after
    the last input, or -1 on error. */
 int bam_inputs_next(struct bam_inputs *inputs, struct bam_reader **reader);
 

@@ -285,18 +285,19 @@ static sam_hdr_t *read_with_htslib(samFile *hts, const char *name)
     return NULL;
 }
 
-/* Reads the header. Checks it unless is_checked: when the file was first opened. Does not warn if
-   is_quiet, or while several inputs are opened for the first time. */
-static int read_header(struct bam_reader *reader, bool is_checked, bool is_quiet)
+/* Reads the header. Does not warn if the reader is quiet, or while several inputs are opened for the
+   first time. */
+static int read_header(struct bam_reader *reader, bool checks)
 {
     if (is_text(reader->hts))
-        reader->header = sam_text_read_header(reader->hts, reader->name, &reader->header_is_cut);
+        reader->header =
+            sam_text_read_header(reader->hts, reader->name, &reader->header_is_cut);
     else
         reader->header = read_with_htslib(reader->hts, reader->name);
-    if (!reader->header || (!is_checked && check_lines(reader) < 0)) return -1;
+    if (!reader->header || (checks && check_lines(reader) < 0)) return -1;
     if (hts_get_format(reader->hts)->format != bam) return 0;
-    is_quiet = is_quiet || hts_get_log_level() < HTS_LOG_WARNING;
-    return header_references_settle(reader->header, reader->name, is_quiet);
+    return header_references_settle(reader->header, reader->name,
+                                    reader->is_quiet || hts_get_log_level() < HTS_LOG_WARNING);
 }
 
 /* Chooses the function that fetches pieces. */
@@ -318,38 +319,27 @@ static void choose_source(struct bam_reader *reader)
     }
 }
 
-static struct bam_reader *open_reader(const char *path, const htsFormat *options,
-                                      htsThreadPool *pool, bool is_checked, bool is_quiet)
+struct bam_reader *bam_reader_open(const char *path, const htsFormat *options,
+                                   htsThreadPool *pool, enum reader_open how)
 {
     struct bam_reader *reader = xcalloc(1, sizeof *reader);
     xalloc_require(pthread_mutex_init(&reader->filter_lock, NULL) == 0);
     reader->name = input_shown_name(path);
-    reader->is_quiet = is_quiet;
+    reader->is_quiet = how == READER_AGAIN_QUIETLY;
     if (open_file(reader, path, options) < 0) goto err;
     if (use_pool(reader->hts, pool) < 0) {
         diag_error("cannot read '%s' with threads: htslib reports an error; give fewer with -@",
                    reader->name);
         goto err;
     }
-    if (read_header(reader, is_checked, is_quiet) < 0 || look_at_end(reader) < 0) goto err;
+    if (read_header(reader, how == READER_FIRST) < 0 || look_at_end(reader) < 0) goto err;
     choose_source(reader);
+    reader->is_cut = reader->is_cut || reader->header_is_cut;
     reader->long_positions = bam_header_long_reference(reader->header) >= 0;
     return reader;
 err:
     bam_reader_close(reader);
     return NULL;
-}
-
-struct bam_reader *bam_reader_open(const char *path, const htsFormat *options,
-                                   htsThreadPool *pool)
-{
-    return open_reader(path, options, pool, false, false);
-}
-
-struct bam_reader *bam_reader_open_again(const char *path, const htsFormat *options,
-                                         htsThreadPool *pool, bool is_quiet)
-{
-    return open_reader(path, options, pool, true, is_quiet);
 }
 
 int bam_reader_seek(struct bam_reader *reader, uint64_t offset)
@@ -370,11 +360,6 @@ void bam_reader_drop_header(struct bam_reader *reader)
     if (!is_whole_bam(reader->hts)) return;
     sam_hdr_destroy(reader->header);
     reader->header = NULL;
-}
-
-bool bam_reader_is_cut(const struct bam_reader *reader)
-{
-    return reader->header_is_cut || reader->is_cut;
 }
 
 void bam_reader_close(struct bam_reader *reader)

@@ -12,15 +12,16 @@
 
 #include <htslib/thread_pool.h>
 
+enum reader_open {
+    READER_FIRST,               /* checks the header, and warns */
+    READER_AGAIN,               /* does not check the header: the caller must compare it */
+    READER_AGAIN_QUIETLY,       /* nor repeat warnings */
+};
+
 /* Opens `path` ("-": standard input), with htslib's options for the format, and reads its header.
    Path and pool must outlive the reader. pool NULL: htslib decodes in the calling thread. */
 struct bam_reader *bam_reader_open(const char *path, const htsFormat *options,
-                                   htsThreadPool *pool);
-
-/* The same for a file that was open before. Does not check the header: the caller must compare it
-   with the earlier one. is_quiet: does not repeat warnings. */
-struct bam_reader *bam_reader_open_again(const char *path, const htsFormat *options,
-                                         htsThreadPool *pool, bool is_quiet);
+                                   htsThreadPool *pool, enum reader_open how);
 
 /* If the options name a reference for CRAM, checks that it is readable FASTA that htslib can use.
    Returns 0, or -1 after a message. */
@@ -33,10 +34,6 @@ int bam_reader_seek(struct bam_reader *reader, uint64_t offset);
 /* Frees the header and sets it to NULL, unless the reader needs it. With many references it may
    take more memory than the records. */
 void bam_reader_drop_header(struct bam_reader *reader);
-
-/* At the end of the input: true, after a warning, if it may be truncated: it has no EOF marker, or
-   SAM without a final newline. */
-bool bam_reader_is_cut(const struct bam_reader *reader);
 
 /* NULL is accepted. */
 void bam_reader_close(struct bam_reader *reader);

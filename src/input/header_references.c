@@ -60,28 +60,6 @@ static bool find_difference(const sam_hdr_t *header, struct reference *in_line, 
     return *number > 0 && *number < (size_t)header->n_targets;
 }
 
-/* Maps the name of each @SQ line to its offset in the text. Returns the number of lines, 0 if one
-   has no name, which htslib will refuse, or -1 after a message. */
-static int read_lines(const char *text, const char *file, struct text_map *places)
-{
-    const char *at = text;
-    struct text line;
-    int n = 0;
-    while (header_next_line(&at, &line)) {
-        if (!header_line_is(line, "@SQ")) continue;
-        struct text name = of_line(line).name;
-        size_t place = (size_t)(line.at - text);
-        if (!name.at) return 0;
-        if (text_map_put(places, name, place) < place) {
-            diag_error("the header of '%s' is damaged: it has two @SQ lines of the name '%.*s'",
-                       file, (int)name.n, name.at);
-            return -1;
-        }
-        n++;
-    }
-    return n;
-}
-
 static void put_line(kstring_t *out, struct text line)
 {
     xalloc_require(kputsn(line.at, line.n, out) >= 0 && kputc('\n', out) >= 0);
@@ -103,24 +81,28 @@ static void put_reference(const sam_hdr_t *header, const struct text_map *places
                        0);
 }
 
-/* Rewrites all lines of the header, with an @SQ line for each reference of the list. */
-static void rewrite(sam_hdr_t *header, const struct text_map *places, int n_lines)
+/* Rewrites all lines of the header, with an @SQ line for each reference of the list in place of the
+   first @SQ line, or at the end. */
+static void rewrite(sam_hdr_t *header)
 {
     const char *at = header->text;
     kstring_t out = KS_INITIALIZE;
     struct text line;
+    struct text_map places = {NULL};    /* by name: the offset of an @SQ line in the text */
+    while (header_next_line(&at, &line))
+        if (header_line_is(line, "@SQ"))
+            (void)text_map_put(&places, of_line(line).name, (size_t)(line.at - header->text));
+    at = header->text;
+    bool is_line;
     size_t n_refs = (size_t)header->n_targets, i = 0;
-    while (header_next_line(&at, &line)) {
-        if (!header_line_is(line, "@SQ")) {
-            put_line(&out, line);
-            continue;
-        }
-        /* All remaining references are written in place of the last line. */
-        size_t end = --n_lines == 0 ? n_refs : i + 1;
-        for (; i < end && i < n_refs; i++) put_reference(header, places, i, &out);
-    }
-    for (; i < n_refs; i++) put_reference(header, places, i, &out);     /* no @SQ lines */
+    do {
+        is_line = header_next_line(&at, &line);
+        bool is_reference = is_line && header_line_is(line, "@SQ");
+        while ((is_reference || !is_line) && i < n_refs) put_reference(header, &places, i++, &out);
+        if (is_line && !is_reference) put_line(&out, line);
+    } while (is_line);
     xalloc_require(kputs("", &out) >= 0);
+    text_map_release(&places);
     free(header->text);
     header->l_text = ks_len(&out);
     header->text = ks_release(&out);
@@ -163,17 +145,11 @@ static int check_list(const sam_hdr_t *header, const char *file)
 int header_references_settle(sam_hdr_t *header, const char *file, bool is_quiet)
 {
     struct reference in_line;
-    struct text_map places = {NULL};
     size_t number;
     if (check_list(header, file) < 0) return -1;
     if (!header->text || header->hrecs) return 0;
-    if (!find_difference(header, &in_line, &number)) {
-        if (number == 0 && header->n_targets > 0) rewrite(header, &places, 0);
-        return 0;
-    }
-    int n_lines = read_lines(header->text, file, &places);
-    if (n_lines > 0 && !is_quiet) warn(header, file, in_line, number);
-    if (n_lines > 0) rewrite(header, &places, n_lines);
-    text_map_release(&places);
-    return n_lines < 0 ? -1 : 0;
+    bool differs = find_difference(header, &in_line, &number);
+    if (differs && !is_quiet) warn(header, file, in_line, number);
+    if (differs || (number == 0 && header->n_targets > 0)) rewrite(header);
+    return 0;
 }

@@ -135,14 +135,6 @@ static void link_programs(struct header_ids *ids)
     }
 }
 
-static void release_ids(struct header_ids *ids)
-{
-    for (enum id_kind kind = ID_GROUP; kind < N_ID_KINDS; kind++) {
-        free(ids->kinds[kind].at);
-        text_map_release(&ids->kinds[kind].places);
-    }
-}
-
 static void put(kstring_t *out, struct text t)
 {
     if (t.n > 0) xalloc_require(kputsn(t.at, t.n, out) >= 0);
@@ -168,23 +160,17 @@ static void release_texts(struct kept_texts *list)
 
 /* ---- reading the headers ---- */
 
-/* Adds a line of the other types unless an earlier input has it. */
-static void read_other_line(struct builder *b, size_t i, struct text line)
-{
-    struct kind_state *state = &b->kinds[OTHER];
-    size_t first_input = text_map_put(&state->numbers, line, i);
-    if (i == 0 || first_input < i) return;
-    put(&state->added, line);
-    put_char(&state->added, '\n');
-}
-
+/* Reads a line. Adds one of the other types unless an earlier input has it. */
 static int read_line(struct builder *b, size_t i, struct text line)
 {
     if (header_line_is(line, "@HD") || header_line_is(line, "@SQ")) return 0;
     enum id_kind kind = kind_of(line);
     if (i == 0) b->kinds[kind].last_of_first = line;
     if (kind < N_ID_KINDS) return add_line(&b->ids[i], kind, line, b->file_names[i]);
-    read_other_line(b, i, line);
+    struct kind_state *state = &b->kinds[OTHER];
+    if (text_map_put(&state->numbers, line, i) < i || i == 0) return 0;
+    put(&state->added, line);
+    put_char(&state->added, '\n');
     return 0;
 }
 
@@ -380,26 +366,21 @@ static void put_added(const struct builder *b, enum kind kind, kstring_t *out)
     put(out, (struct text){added->s, added->l});
 }
 
-/* Writes the first input's header, with the added lines after its own of their kind. */
-static void put_united_text(const struct builder *b, kstring_t *out)
-{
-    const char *at = header_whole_text(b->headers[0]);
-    struct text line;
-    while (header_next_line(&at, &line)) {
-        put(out, line);
-        put_char(out, '\n');
-        for (enum kind kind = GROUP; kind < N_KINDS; kind++)
-            if (line.at == b->kinds[kind].last_of_first.at) put_added(b, kind, out);
-    }
-}
-
-/* If nothing is added the header of the first input is copied as it is. */
+/* Writes the first input's header, with the added lines after its own of their kind. If nothing is
+   added the header of the first input is copied as it is. */
 static sam_hdr_t *make_header(struct builder *b)
 {
+    const char *at = header_whole_text(b->headers[0]);
     kstring_t text = KS_INITIALIZE;
+    struct text line;
     size_t n_added_bytes = 0;
     for (enum kind kind = GROUP; kind < N_KINDS; kind++) n_added_bytes += b->kinds[kind].added.l;
-    if (n_added_bytes > 0) put_united_text(b, &text);
+    while (n_added_bytes > 0 && header_next_line(&at, &line)) {
+        put(&text, line);
+        put_char(&text, '\n');
+        for (enum kind kind = GROUP; kind < N_KINDS; kind++)
+            if (line.at == b->kinds[kind].last_of_first.at) put_added(b, kind, &text);
+    }
     for (enum kind kind = GROUP; kind < N_KINDS; kind++)
         if (!b->kinds[kind].last_of_first.at) put_added(b, kind, &text);
     sam_hdr_t *header =
@@ -413,7 +394,11 @@ static sam_hdr_t *make_header(struct builder *b)
 
 static void builder_release(struct builder *b)
 {
-    for (size_t i = 0; i < b->n_inputs; i++) release_ids(&b->ids[i]);
+    for (size_t i = 0; i < 2 * b->n_inputs; i++) {
+        struct header_id_list *list = &b->ids[i / 2].kinds[i % 2];
+        free(list->at);
+        text_map_release(&list->places);
+    }
     free(b->ids);
     for (enum kind kind = GROUP; kind < N_KINDS; kind++) {
         free(b->kinds[kind].added.s);

@@ -4,11 +4,6 @@
 #include "bam/bam_aux.h"
 #include "util/byte_order.h"
 
-size_t id_renames_rewrite_bound(const struct id_renames *renames, const uint8_t *rec)
-{
-    return bam_record_bytes(rec) + renames->growth;
-}
-
 /* Walks through the tags of a record. */
 struct id_walk {
     const struct id_renames *renames;

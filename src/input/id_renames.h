@@ -22,9 +22,6 @@ struct id_renames {
 /* True if a checked record has an ID that changes. */
 bool id_renames_touch(const struct id_renames *renames, const uint8_t *rec);
 
-/* Upper bound of the size of the rewritten record; quick to compute. */
-size_t id_renames_rewrite_bound(const struct id_renames *renames, const uint8_t *rec);
-
 /* Writes a checked record to out, with the new IDs in its first RG:Z and its first PG:Z, and
    returns its size. Everything else is copied, also what follows a damaged tag. */
 size_t id_renames_rewrite(const struct id_renames *renames, const uint8_t *rec, uint8_t *out);

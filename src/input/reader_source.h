@@ -39,7 +39,7 @@ struct sam_lines {              /* of a piece of SAM */
 /*
  * A piece of an input, and the whole records in it. A piece is read in one of three forms:
  *   - whole BGZF blocks, which a worker inflates directly to the place where the records stay;
- *   - whole lines of SAM, which a worker parses (sam_chunk.h);
+ *   - whole lines of SAM, which a worker parses (sam_chunk_parse);
  *   - raw bytes that are in place already.
  * The raw bytes of a piece continue those of the piece before it. A record may begin in one piece
  * and end in the next, except in SAM, and where the records were read one by one.
@@ -100,7 +100,8 @@ struct bam_reader {
     size_t span_bytes;          /* about the uncompressed size of pieces */
     size_t most_template_bytes; /* 0: spans may end within a template */
     /* by the thread that reads */
-    bool is_cut;                /* the file has no EOF marker, or ends within its last line */
+    bool is_cut;                /* the file is probably truncated: it has no EOF marker, or ends
+                                   within its last line */
     bool failed;                /* an error was printed: the current piece is the last one */
     bool io_failed;             /* the system could not read the file */
     bool has_ended;             /* htslib must not be called again */
@@ -153,6 +154,24 @@ int sam_text_next(struct bam_reader *reader, struct record_span *span);
  * read the first line after the header, and hide whether it ends with a newline.)
  */
 sam_hdr_t *sam_text_read_header(samFile *file, const char *name, bool *is_cut);
+
+/*
+ * Parses the lines of a span into records, up to the first bad line. `record` is scratch space of
+ * the caller. Overwrites the lines, but does not change their size.
+ */
+void sam_chunk_parse(struct bam_reader *reader, struct record_span *span, bam1_t *record);
+
+/*
+ * Refuses or corrects values that htslib 1.16 would change without a message:
+ *   - a FLAG above 65535 (htslib makes it 65535) or a MAPQ above 255 (255) is an error here;
+ *   - an array element is an error here if it is not a number (htslib makes it a number), or if it
+ *     is negative and the type of the array has no sign (htslib makes it 0);
+ *   - U among the bases is replaced by T (htslib replaces it by N).
+ * htslib 1.24 does the same, except that it changes the type of an array with a negative number.
+ *
+ * The line ends with a NUL. Returns NULL, or what is wrong with the line.
+ */
+const char *sam_line_correct(char *line);
 
 /* True if BGZF reported an error. To be called at the end of the file: with threads htslib may
    return "end of file" for a damaged block. */

@@ -1,12 +1,12 @@
 /*
- * sam_chunk.c -- see sam_chunk.h.
+ * sam_chunk.c -- parses lines of SAM; see reader_source.h.
  *
  * Each line is first checked for values that htslib would change, then parsed by htslib.
  *
- * If htslib refuses a line, this module finds the reason: the first fault of the line, in the order
- * of its fields. htslib reports only some reasons, without the read, to a log that may be off.
+ * If htslib refuses a line, this module finds the reason: it gives htslib each field and each tag of
+ * the line alone. htslib reports only some reasons, without the read, to a log that may be off.
  */
-#include "input/sam_chunk.h"
+#include "input/reader_source.h"
 
 #include "bam/bam_convert.h"
 #include "bam/bam_fields.h"
@@ -15,6 +15,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <htslib/hts_log.h>
 #include <htslib/kstring.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -75,13 +76,7 @@ const char *sam_line_correct(char *line)
 /* ---- why htslib refuses a line ---- */
 
 enum { QNAME, FLAG, RNAME, POS, MAPQ, CIGAR, RNEXT, PNEXT, TLEN, SEQ, QUAL, N_FIELDS };
-enum {
-    MOST_NAME_BYTES = 254,
-    MOST_OPERATION = (1 << 28) - 1,     /* the length of an operation has 28 bits */
-    QUOTED_BYTES = 24                   /* of a bad value */
-};
-
-#define MOST_POSITION ((UINT64_C(1) << 62) - 1)
+enum { QUOTED_BYTES = 24 };     /* of a bad value */
 
 struct sam_line {
     struct text fields[N_FIELDS];
@@ -152,62 +147,23 @@ static bool find_foreign(const struct sam_line *l, const char *line, bool is_cut
                "(2>&1)");
 }
 
-/* ---- the eleven fields ---- */
+/* ---- fields and tags ---- */
 
-/* Reads digits, if there are any; UINT64_MAX: the number is larger. Returns their end. */
-static const char *read_number(const char *at, int base, uint64_t *value)
+/* True if htslib takes a record with this value of a field, or with this tag (N_FIELDS), that says
+   nothing otherwise. */
+static bool is_taken(size_t field, struct text value, sam_hdr_t *header, bam1_t *record)
 {
-    char *end;
-    *value = 0;
-    if (!isdigit((uint8_t)*at)) return at;
-    *value = strtoull(at, &end, base);
-    return end;
-}
-
-/* Like htslib, takes an empty field for 0, except FLAG, which may be hexadecimal. */
-static bool find_bad_number(const struct sam_line *l, char problem[SAM_PROBLEM_BYTES])
-{
-    static const struct {
-        int field;
-        const char *name;
-        uint64_t most;
-    } rules[] = {{FLAG, "FLAG", UINT16_MAX}, {POS, "POS", MOST_POSITION}, {MAPQ, "MAPQ", UINT8_MAX},
-                 {PNEXT, "PNEXT", MOST_POSITION}, {TLEN, "TLEN", INT64_MAX}};
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-        uint64_t value;
-        struct text field = l->fields[rules[i].field];
-        bool is_flag = rules[i].field == FLAG, is_signed = rules[i].field == TLEN;
-        bool has_sign = field.n > 0 && !is_flag &&
-                        (*field.at == '+' || (*field.at == '-' && is_signed));
-        const char *end = read_number(field.at + has_sign, is_flag ? 0 : 10, &value);
-        bool is_number = end == field.at + field.n && !(is_flag && field.n == 0);
-        if (!is_number || value > rules[i].most)
-            return say(problem, "its %s is %s: '%.*s'", rules[i].name,
-                       is_number ? "out of range" : "not a number", quoted(field), field.at);
+    static const char *const nothing[N_FIELDS] = {"*", "4", "*", "0", "0", "*", "*", "0", "0", "*",
+                                                  "*"};
+    kstring_t line = KS_INITIALIZE;
+    for (size_t i = 0; i < N_FIELDS + (field == N_FIELDS); i++) {
+        if (i > 0) xalloc_require(kputc('\t', &line) >= 0);
+        struct text text = i == field ? value : text_of(nothing[i]);
+        xalloc_require(kputsn(text.at, text.n, &line) >= 0);
     }
-    return false;
-}
-
-/* Checks a CIGAR and sums the read bases that it consumes. */
-static bool find_bad_cigar(struct text cigar, uint64_t *n_bases, char problem[SAM_PROBLEM_BYTES])
-{
-    const char *at = cigar.at, *end = cigar.at + cigar.n;
-    if (cigar.n == 0) return say(problem, "its CIGAR is empty");
-    *n_bases = 0;
-    while (at < end) {
-        struct text rest = {at, (size_t)(end - at)};
-        uint64_t length;
-        const char *op = read_number(at, 10, &length);
-        const char *wrong =
-            op == at                  ? "has an operation without a length"
-            : length > MOST_OPERATION ? "has an operation that is longer than 268435455"
-            : op == end               ? "ends with a length without an operation"
-            : !memchr("MIDNSHP=XB", *op, 10) ? "has an operation that is none of MIDNSHP=X" : NULL;
-        if (wrong) return say(problem, "its CIGAR %s: '%.*s'", wrong, quoted(rest), at);
-        if (memchr("MIS=X", *op, 5)) *n_bases += length;
-        at = op + 1;
-    }
-    return false;
+    bool is_valid = sam_parse1(&line, header, record) >= 0;
+    ks_free(&line);
+    return is_valid;
 }
 
 static bool is_star(struct text field)
@@ -215,107 +171,72 @@ static bool is_star(struct text field)
     return field.n == 1 && *field.at == '*';
 }
 
-static bool find_bad_sequence(const struct sam_line *l, char problem[SAM_PROBLEM_BYTES])
+/* Compares the lengths of SEQ, QUAL and the CIGAR, which the record has. */
+static bool find_bad_length(const struct sam_line *l, const bam1_t *record,
+                            char problem[SAM_PROBLEM_BYTES])
 {
-    struct text cigar = l->fields[CIGAR], seq = l->fields[SEQ], qual = l->fields[QUAL];
-    uint64_t n_bases = 0;
-    bool has_cigar = !is_star(cigar);
-    if (has_cigar && find_bad_cigar(cigar, &n_bases, problem)) return true;
-    if (has_cigar && !is_star(seq) && n_bases != seq.n)
-        return say(problem, "its SEQ has %zu bases, but its CIGAR takes %" PRIu64, seq.n, n_bases);
+    struct text seq = l->fields[SEQ], qual = l->fields[QUAL];
     size_t n_seq = is_star(seq) ? 0 : seq.n;
+    hts_pos_t n_bases = bam_cigar2qlen((int)record->core.n_cigar, bam_get_cigar(record));
+    if (record->core.n_cigar > 0 && !is_star(seq) && n_bases != (hts_pos_t)seq.n)
+        return say(problem, "its SEQ has %zu bases, but its CIGAR takes %" PRId64, seq.n, n_bases);
     if (!is_star(qual) && qual.n != n_seq)
         return say(problem, "its QUAL has %zu values for %zu bases of SEQ", qual.n, n_seq);
     return false;
 }
 
-/* ---- tags ---- */
-
-/* Reads an integer that may have a sign. Stores its end, or `at` if there is none. Returns false if
-   it is below -lowest or above `most`. */
-static bool integer_fits(const char *at, uint64_t lowest, uint64_t most, const char **end)
+static bool find_bad_field(const struct sam_line *l, sam_hdr_t *header, bam1_t *record,
+                           char problem[SAM_PROBLEM_BYTES])
 {
-    uint64_t value;
-    bool is_negative = *at == '-', has_sign = is_negative || *at == '+';
-    *end = read_number(at + has_sign, 10, &value);
-    if (*end == at + has_sign) *end = at;
-    return value <= (is_negative ? lowest : most);
+    static const struct {
+        size_t field;
+        const char *name;
+    } each[] = {{QNAME, "name"}, {FLAG, "FLAG"}, {POS, "POS"}, {MAPQ, "MAPQ"}, {PNEXT, "PNEXT"},
+                {TLEN, "TLEN"}, {CIGAR, "CIGAR"}};
+    for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
+        struct text value = l->fields[each[i].field];
+        if (!is_taken(each[i].field, value, header, record))
+            return say(problem, "its %s is not valid: '%.*s'", each[i].name, quoted(value),
+                       value.at);
+    }
+    return find_bad_length(l, record, problem);
 }
 
-/* True if a number of an array is out of the range of its type. `at` is the first comma. */
-static bool exceeds_array(char type, const char *at)
-{
-    unsigned bits = toupper((uint8_t)type) == 'C' ? 8 : toupper((uint8_t)type) == 'S' ? 16 : 32;
-    uint64_t half = UINT64_C(1) << (bits - 1), lowest = islower((uint8_t)type) ? half : 0;
-    while (type != 'f' && *at == ',')
-        if (!integer_fits(at + 1, lowest, 2 * half - 1 - lowest, &at)) return true;
-    return false;
-}
-
-static bool find_bad_value(struct text tag, char problem[SAM_PROBLEM_BYTES])
-{
-    enum { VALUE = 5 };
-    const char *value = tag.at + VALUE;
-    size_t n = tag.n - VALUE;
-    char type = tag.at[3];
-    if (!memchr("AiIfdZHBcCsS", type, 12))
-        return say(problem, "its tag '%.2s' has the unknown type '%c'", tag.at, type);
-    if (n == 0 && type != 'Z' && type != 'H')
-        return say(problem, "its tag '%.4s' has no value", tag.at);
-    if (type == 'H' && n % 2 == 1)
-        return say(problem, "its tag '%.2s' has an odd number of hexadecimal digits", tag.at);
-    if (type == 'B' && !memchr("cCsSiIf", *value, 7))
-        return say(problem, "its tag '%.2s' is an array of the unknown type '%c'", tag.at, *value);
-    if (type == 'B' && exceeds_array(*value, value + 1))
-        return say(problem, "its array '%.2s' has a value that its type cannot hold", tag.at);
-    const char *end;
-    bool fits = integer_fits(value, UINT64_C(1) << 31, UINT32_MAX, &end);
-    if (memchr("iIcCsS", type, 6) && (!fits || end != value + n))
-        return say(problem, "its tag '%.2s' is not an integer of 32 bits: '%.*s'", tag.at,
-                   quoted((struct text){value, n}), value);
-    return false;
-}
-
-static bool find_bad_tag(const struct sam_line *l, char problem[SAM_PROBLEM_BYTES])
+static bool find_bad_tag(const struct sam_line *l, sam_hdr_t *header, bam1_t *record,
+                         char problem[SAM_PROBLEM_BYTES])
 {
     struct text rest = l->tags, tag;
     while (header_next_field(&rest, &tag)) {
         if (tag.n < 5 || tag.at[2] != ':' || tag.at[4] != ':')
             return say(problem, "'%.*s' is not a tag of the form NM:i:0", quoted(tag), tag.at);
-        if (find_bad_value(tag, problem)) return true;
+        if (!is_taken(N_FIELDS, tag, header, record))
+            return say(problem, "its tag '%.*s' is not valid", quoted(tag), tag.at);
     }
     return false;
 }
 
-/* Writes what is wrong with a line, to follow "is damaged: ". n_refs: number of @SQ lines of the
-   header. is_cut: the file ends within the line. */
-static void find_problem(const char *line, int n_refs, bool is_cut,
+/* Writes what is wrong with a line, to follow "is damaged: ". is_cut: the file ends within the
+   line. `record` is scratch space. */
+static void find_problem(const char *line, sam_hdr_t *header, bool is_cut, bam1_t *record,
                          char problem[SAM_PROBLEM_BYTES])
 {
     const struct sam_line l = split(line);
-    struct text name = l.fields[QNAME], reference = l.fields[RNAME];
+    struct text reference = l.fields[RNAME];
+    enum htsLogLevel level = hts_get_log_level();
     if (find_foreign(&l, line, is_cut, problem)) return;
+    hts_set_log_level(HTS_LOG_OFF);     /* htslib has printed its words */
     if (l.n_fields < N_FIELDS)
         say(problem, "its line has %zu of the 11 fields of a SAM record", l.n_fields);
-    else if (name.n > MOST_NAME_BYTES)
-        say(problem, "its name has %zu bytes; SAM allows %d", name.n, MOST_NAME_BYTES);
-    else if (n_refs == 0 && !is_star(reference))
+    else if (sam_hdr_nref(header) == 0 && !is_star(reference))
         say(problem, "it is on '%.*s', but the header has no @SQ lines", quoted(reference),
             reference.at);
-    else if (!find_bad_number(&l, problem) && !find_bad_sequence(&l, problem) &&
-             !find_bad_tag(&l, problem))
+    else if (!find_bad_field(&l, header, record, problem) &&
+             !find_bad_tag(&l, header, record, problem))
         say(problem, "htslib does not take its line for a SAM record");
+    hts_set_log_level(level);
 }
 
 /* ---- records of a chunk ---- */
-
-/* Copies n bytes, or as many as fit and dots. */
-static void note_text(char *to, size_t room, const char *from, size_t n)
-{
-    bool fits = n < room;
-    (void)snprintf(to, room, "%.*s%s", (int)(fits ? n : room - sizeof "..."), from,
-                   fits ? "" : "...");
-}
 
 /* Restores the tabs that htslib has replaced by NULs. */
 static void restore_tabs(char *line, size_t length)
@@ -326,17 +247,21 @@ static void restore_tabs(char *line, size_t length)
 /* Stores the read name and the beginning of a line, which ends with a NUL. */
 static void note_line(struct sam_lines *lines, const char *line)
 {
+    enum { MOST_NAME = sizeof lines->read_name - 1, MOST_START = sizeof lines->line_start - 4 };
     const struct sam_line l = split(line);
     size_t n = has_flag(&l) ? strcspn(line, "\t") : 0;
-    note_text(lines->read_name, sizeof lines->read_name, line, n);
-    note_text(lines->line_start, sizeof lines->line_start, line, strlen(line));
+    (void)snprintf(lines->read_name, sizeof lines->read_name, "%.*s",
+                   n < MOST_NAME ? (int)n : MOST_NAME, line);
+    (void)snprintf(lines->line_start, sizeof lines->line_start, "%.*s%s", MOST_START, line,
+                   strlen(line) > MOST_START ? "..." : "");
 }
 
 /* Returns why htslib has refused a line of n bytes, whose tabs were restored. */
-static const char *explain(struct sam_lines *lines, const char *line, size_t n, int n_refs)
+static const char *explain(struct sam_lines *lines, const char *line, size_t n, sam_hdr_t *header,
+                           bam1_t *record)
 {
     if (errno != ENOMEM) {
-        find_problem(line, n_refs, lines->is_cut, lines->problem_text);
+        find_problem(line, header, lines->is_cut, record, lines->problem_text);
         return lines->problem_text;
     }
     /* htslib also returns ENOMEM for a record of more than 2 GiB. A line of less than 1 GiB cannot
@@ -376,7 +301,7 @@ static const char *parse_line(struct bam_reader *reader, struct record_span *spa
         problem = bam_record_put(record, reader->long_positions, &span->memory,
                                  &span->memory_bytes, at);
     if (r < 0 || problem || span->lines.is_cut) restore_tabs(line, length);
-    if (r < 0) return explain(&span->lines, line, length, sam_hdr_nref(reader->header));
+    if (r < 0) return explain(&span->lines, line, length, reader->header, record);
     if (problem || passes == 0) return problem;
     span->raw_bytes += bam_record_bytes(span->memory + at);
     span->n_records++;

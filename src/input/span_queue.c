@@ -130,12 +130,6 @@ bool span_queue_is_ready_locked(const struct span_queue *queue)
     return queue->first && queue->first->is_done;
 }
 
-bool span_queue_is_empty_locked(const struct span_queue *queue)
-{
-    thread_pool_assert_locked(queue->settings->threads);
-    return !queue->first;
-}
-
 struct queued_span *span_queue_take_locked(struct span_queue *queue)
 {
     struct queued_span *span = queue->first;
@@ -453,7 +447,7 @@ int input_streams_next(struct input_streams *all, size_t i, struct queued_span *
             if ((*span)->made) break;
             span_queue_drop_locked(*span);      /* it has no records */
             *span = NULL;
-        } else if (queue->is_read && span_queue_is_empty_locked(queue)) {
+        } else if (queue->is_read && !queue->first) {
             break;
         } else {
             thread_pool_wait_for(threads, WAIT_DISPATCHER_BLOCKS);
@@ -472,11 +466,6 @@ size_t input_streams_excess_bytes(const struct input_streams *all)
     size_t planned = all->n * all->settings.share.ahead_bytes;
     thread_pool_assert_locked(all->settings.threads);
     return all->ahead_bytes > planned ? all->ahead_bytes - planned : 0;
-}
-
-const char *input_streams_name(const struct input_streams *all, size_t i)
-{
-    return all->queues[i].reader->name;
 }
 
 void input_streams_stop(struct input_streams *all)

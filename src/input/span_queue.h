@@ -27,10 +27,10 @@ struct queued_span {
     uint32_t input;             /* number of the input */
     void *made;                 /* result of make */
     size_t made_bytes;          /* its memory, in addition to that of the records */
+    struct span_queue *queue;   /* that it comes from */
     /* for span_queue.c, under the lock */
     struct queued_span *next;
     struct queued_span *older;  /* fixed: the span that was allocated before */
-    struct span_queue *queue;
     size_t ahead_bytes;         /* memory that is counted for it */
     bool is_filled, is_done;
     unsigned n_users;
@@ -68,7 +68,8 @@ struct span_queue {
     struct bam_reader *reader;
     struct queued_span *newest; /* the span allocated last; by the thread that fetches */
     /* under the lock */
-    struct queued_span *first, **end, *to_cut, *spare;
+    struct queued_span *first;  /* the next one to be taken; NULL: all were taken */
+    struct queued_span **end, *to_cut, *spare;
     size_t ahead_bytes;         /* of all spans that were not dropped, and the tail */
     size_t tail_bytes;          /* the tail's part of ahead_bytes */
     size_t made_bytes;          /* of the last span: expected of the next ones */
@@ -93,9 +94,8 @@ int span_queue_flush(struct span_queue *queue);
 /* True if a piece may be read. */
 bool span_queue_has_room_locked(const struct span_queue *queue);
 
-/* True if a span can be taken; and if all fetched spans were taken. */
+/* True if a span can be taken. */
 bool span_queue_is_ready_locked(const struct span_queue *queue);
-bool span_queue_is_empty_locked(const struct span_queue *queue);
 
 /* Takes the next span, which must be ready and may have no records. It has one user, the caller. */
 struct queued_span *span_queue_take_locked(struct span_queue *queue);
@@ -127,9 +127,6 @@ int input_streams_next(struct input_streams *all, size_t i, struct queued_span *
 /* With the lock held: by how much memory the inputs exceed their ahead_bytes, because of long
    records. */
 size_t input_streams_excess_bytes(const struct input_streams *all);
-
-/* The name of an input in messages. */
-const char *input_streams_name(const struct input_streams *all, size_t i);
 
 /* Ends the readers. NULL is accepted. */
 void input_streams_stop(struct input_streams *all);

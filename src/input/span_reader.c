@@ -3,7 +3,6 @@
 
 #include "bam/bam_check.h"
 #include "input/input_error.h"
-#include "input/sam_chunk.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
 
@@ -355,11 +354,9 @@ static int check_lines(const char *input, uint64_t n_before, const struct sam_li
                    lines->first_line + n_before, lines->line_start);
     if (!lines->is_cut)
         input_error_record(input, number, name, text);
-    else if (*name)
-        diag_error("'%s' is truncated: it ends within record %" PRIu64 " (read '%s'): %s", input,
-                   number, name, text);
     else
-        diag_error("'%s' is truncated: it ends within record %" PRIu64 ": %s", input, number, text);
+        diag_error("'%s' is truncated: it ends within record %" PRIu64 "%s%s%s: %s", input, number,
+                   *name ? " (read '" : "", name, *name ? "')" : "", text);
     return -1;
 }
 
@@ -377,12 +374,11 @@ void record_span_rename(struct record_span *span, const struct id_renames *renam
 {
     struct bam_records records = {span->from, span->to};
     const uint8_t *rec;
-    size_t most_bytes = 0;
+    size_t most_bytes = (size_t)(span->to - span->from) + span->n_records * renames->growth;
     bool changes = false;
     while (records.at < records.to && !bam_record_check(records.at, n_refs)) {
         rec = bam_records_next(&records);
         changes = changes || id_renames_touch(renames, rec);
-        most_bytes += id_renames_rewrite_bound(renames, rec);
     }
     if (records.at < records.to || !changes) return;
     uint8_t *memory = xmalloc(most_bytes), *out = memory;

@@ -48,7 +48,7 @@ static int place_records(struct loader *ld, struct queued_span *span, const uint
     const struct placed_records records = {
         .at = at, .n_bytes = (size_t)(to - at), .n_records = n, .first = first,
         .input = ld->reader->name,
-        .end = {bam_inputs_number(ld->sort->inputs), record_span_offset(&span->records, to),
+        .end = {ld->sort->inputs->at - 1, record_span_offset(&span->records, to),
                 first + n},
         .n_users = &span->n_users, .drop = drop_span, .owner = span};
     return sort_buffer_filler_place(&ld->filler, &records);
@@ -127,7 +127,7 @@ static enum load_step wait_for_step(struct loader *ld, bool may_fetch)
             step = LOAD_TAKE;
         else if (may_fetch && span_queue_has_room_locked(&ld->spans))
             step = LOAD_FETCH;
-        else if (!may_fetch && span_queue_is_empty_locked(&ld->spans))
+        else if (!may_fetch && !ld->spans.first)
             step = LOAD_IDLE;
         else
             thread_pool_wait_for(ld->threads, WAIT_READER_WORKERS);
@@ -189,7 +189,7 @@ static int fetch(struct loader *ld)
 static int load_one_input(struct loader *ld)
 {
     const struct sort_context *sort = ld->sort;
-    uint32_t number = bam_inputs_number(sort->inputs);
+    uint32_t number = sort->inputs->at - 1;
     uint64_t n_records = number == sort->resume.start.input ? sort->resume.start.n_records : 0;
     span_queue_begin(&ld->spans, ld->reader, number, n_records,
                      bam_inputs_renames(sort->inputs, number));

@@ -251,7 +251,7 @@ static int find_in_input(struct merger *m, size_t i)
         merge_bound_set(&stream->front, m->sort->rules.order, source, 0);
         if (before && merge_bound_compare(&before->last, &stream->front) > 0) {
             order_violation_print(&m->sort->rules, m->sort->header,
-                                  input_streams_name(m->inputs, i),
+                                  stream->span->queue->reader->name,
                                   &before->source.entries[before->source.n_entries - 1],
                                   source->entries, source->first_index);
             r = -1;

@@ -98,7 +98,7 @@ struct sort_report {
     uint64_t raw_bytes;         /* uncompressed size of the records read */
     uint64_t checksum;          /* sum of the XXH3-64 of each record (content_sum.h) */
     uint64_t input_bytes;       /* stored size read so far; 0: unknown */
-    size_t n_inputs_cut;        /* probably truncated: bam_reader_is_cut */
+    size_t n_inputs_cut;        /* probably truncated: bam_reader.is_cut */
     uint64_t n_records_out;     /* merged */
     const char *output;         /* its name, borrowed; NULL: standard output */
     uint64_t output_bytes;

@@ -11,7 +11,6 @@
 #include "bam/bam_convert.h"
 #include "bam/bam_fields.h"
 #include "bam/bam_long.h"
-#include "input/sam_chunk.h"
 #include "input/span_reader.h"
 
 #include <htslib/hfile.h>

@@ -324,7 +324,7 @@ class Sam(ErrorTest):
         the line; a FLAG that is too large was changed."""
         keep = ["--input-fmt-option", 'filter=qname=="r3"']
         bad = LINES[0].split("\t")
-        for field, value, reason in ((3, "x", "its POS is not a number: 'x'"),
+        for field, value, reason in ((3, "x", "its POS is not valid: 'x'"),
                                      (1, "70000", "its FLAG is above 65535")):
             line = "\t".join([*bad[:field], value, *bad[field + 1:]])
             text = SQ + "\n".join([*LINES, line, LINES[0]]) + "\n"
@@ -360,9 +360,9 @@ class Sam(ErrorTest):
         good = LINES[0].rsplit("\t", 1)[0]
         for line, *mentions in (
                 (good + "\tlength=150", "(read 'r1')", "'length=150' is not a tag"),
-                (good.replace("4M", "288301114H4M"), "(read 'r1')", "268435455"),
+                (good.replace("4M", "288301114H4M"), "(read 'r1')", "CIGAR is not valid: '288301114H4M'"),
                 (good.replace("FFFF", "FF"), "(read 'r1')", "QUAL has 2 values for 4 bases"),
-                (good.replace("\t9\t", "\tx\t"), "(read 'r1')", "MAPQ is not a number: 'x'"),
+                (good.replace("\t9\t", "\tx\t"), "(read 'r1')", "MAPQ is not valid: 'x'"),
                 ("[M::mem_pestat] skip \x1b orientation RF", "message of another program", "2>&1",
                  "'[M::mem_pestat] skip \\x1b ori"),
                 ("bwa: Killed", "message of another program", "2>&1", "'bwa: Killed'"),

@@ -155,7 +155,7 @@ class Files(MessagesTest):
                 (["cut.bam"], "'cut.bam'", "truncated"),
                 (["flipped.bam"], "'flipped.bam'", "damaged"),
                 (["lie.bam"], "record 11 of 'lie.bam' is damaged", "its reference"),
-                (["bad.sam"], "record 4 of 'bad.sam' is damaged", "FLAG is not a number",
+                (["bad.sam"], "record 4 of 'bad.sam' is damaged", "FLAG is not valid",
                  "line 9: 'r"),
                 (["-o", "x.bam", "in.bam", "other.bam"], "'in.bam'", "'other.bam'", "@SQ"),
                 (["-o", "x.bam", "in.bam", "fewer.bam"], "'in.bam'", "'fewer.bam'", "@SQ"),
@@ -275,7 +275,7 @@ class Checkpoints(MessagesTest):
         for data, *mentions in (
                 (good[:-1], "damaged STORE file", "sort the input again"),
                 (b"hello\n", "STORE file", "sort the input again"),
-                (good.replace(b"rocksort-store 7", b"rocksort-store 9"), "another version",
+                (good.replace(b"rocksort-store ", b"rocksort-store 9"), "another version",
                  "resume it with that")):
             with self.subTest(mentions=mentions):
                 path.write_bytes(data)

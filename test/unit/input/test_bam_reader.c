@@ -51,7 +51,7 @@ static void open_reading(struct reading *in, enum form form)
     htsFormat options = {0};
     if (form == FILTERED)
         assert_int_equal(hts_opt_add((hts_opt **)&options.specific, "filter=mapq>=0"), 0);
-    in->reader = bam_reader_open(path, &options, &in->pool);
+    in->reader = bam_reader_open(path, &options, &in->pool, READER_FIRST);
     assert_non_null(in->reader);
     if (options.specific) hts_opt_free(options.specific);
     assert_false(in->reader->is_text);
@@ -159,7 +159,7 @@ TEST_IN_OWN_DIR(test_comments_without_text)
                 fputs("\n", file) >= 0);
     assert_int_equal(fclose(file), 0);
     htsFormat options = {0};
-    struct bam_reader *reader = bam_reader_open(path, &options, NULL);
+    struct bam_reader *reader = bam_reader_open(path, &options, NULL, READER_FIRST);
     assert_non_null(reader);
     sam_hdr_t *header = reader->header;
     assert_int_equal(sam_hdr_count_lines(header, "CO"), 6);

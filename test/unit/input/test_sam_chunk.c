@@ -1,7 +1,7 @@
 /* test_sam_chunk.c -- lines of SAM in which htslib 1.16 would change something. */
 #include "unit_test.h"
 
-#include "input/sam_chunk.h"
+#include "input/reader_source.h"
 
 #define HEAD "r\t0\tc\t5\t9\t3M\t=\t7\t2\t"
 #define LINE HEAD "ACG\tFFF"

@@ -51,7 +51,7 @@ struct reading {
 static struct bam_reader *open_file(void)
 {
     htsFormat options = {0};
-    struct bam_reader *reader = bam_reader_open(path, &options, NULL);
+    struct bam_reader *reader = bam_reader_open(path, &options, NULL, READER_FIRST);
     assert_non_null(reader);
     return reader;
 }
