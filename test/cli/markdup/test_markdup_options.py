@@ -11,10 +11,10 @@ class Refused(CliTest):
         self.source = self.write("in.sam", bamfile.sq_text(templates.REFS))
 
     def test_wrong_options_are_refused_with_advice(self):
-        for options, words in (("-u", "give -u to rocksort"), ("-@ 4", "give -@ to rocksort"),
-                               ("--output-fmt sam", "give -O to rocksort"),
-                               ("--write-index", "give --write-index to rocksort"),
-                               ("-d 2500x", "not '2500x'"), ("-Sx", "no option -x"),
+        for options, words in (("-u", "does not take -u"), ("-@ 4", "does not take -@: give"),
+                               ("--output-fmt sam", "does not take --output-fmt"),
+                               ("--write-index", "does not take --write-index"),
+                               ("-d 2500x", "not '2500x'"), ("-Sx", "does not take -x"),
                                ("--barcode-rgx '('", "not a regular expression"),
                                ("-f 'stats", "has no end"), ("-r in.bam", "not 'in.bam'")):
             self.assert_refused("--markdup=" + options, source=self.source, mention=[words])
