@@ -348,7 +348,7 @@ class Sweep:
     def directories_of(checkpoint):
         """All directories of a checkpoint, from its file STORE."""
         text = pathlib.Path(checkpoint, "STORE").read_text(encoding="latin-1")
-        return re.findall("\0path ([^\0]*)\0", text)
+        return re.findall("\0path ([^\0]*)", text)
 
     @staticmethod
     def has_index(work, out):
