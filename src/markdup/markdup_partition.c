@@ -41,7 +41,6 @@ struct resolver {
     bool has_singles;                  /* the current part has single reads */
     struct resolve_sets *sets;
     struct external_sort *names; /* with -S */
-    struct external_sort_reader name;
     struct item_writer writer;
     struct tape_reader reader;
     struct group_counts counts;
@@ -140,13 +139,6 @@ static int remember_name(struct resolver *resolver, const struct item_read *read
                        writer->bytes, item_bytes(writer));
 }
 
-static void count_duplicate(struct resolver *resolver, const struct item_read *read)
-{
-    struct duplicate_counts *counts = counts_of(resolver, read->group);
-    counts->paired_duplicates += read->is_paired;
-    counts->single_duplicates += !read->is_paired;
-}
-
 /* Marks a record; with tags if it gets tags and is not removed. */
 static int mark(const struct resolve_settings *s, const struct duplicate_note *note)
 {
@@ -161,9 +153,10 @@ static int take_duplicate(void *arg, const struct item_read *read, struct read_n
     struct resolver *resolver = arg;
     const struct resolve_settings *s = settings_of(resolver);
     const struct markdup_rules *rules = s->rules;
-    count_duplicate(resolver, read);
-    if (rules->only_optical && !read->is_optical) return 0;
     struct duplicate_counts *counts = counts_of(resolver, read->group);
+    counts->paired_duplicates += read->is_paired;
+    counts->single_duplicates += !read->is_paired;
+    if (rules->only_optical && !read->is_optical) return 0;
     if (rules->removes && !read->was_marked) counts->written--;
     counts->paired_optical += read->is_optical && read->is_paired;
     counts->single_optical += read->is_optical && !read->is_paired;
@@ -357,25 +350,25 @@ static int mark_other(struct resolver *resolver, const struct duplicate_name *na
 
 static int mark_others(struct resolver *resolver)
 {
-    struct external_sort_reader *reader = &resolver->name;
+    struct external_sort_reader reader = {0};
     struct duplicate_name name = {.is_known = false};
     int r = external_sort_finish(resolver->names);
-    external_sort_read(reader, resolver->names);
-    while (r == 0 && (r = external_sort_next(reader)) > 0) {
-        const uint8_t *at = reader->item + ITEM_KEY_BYTES + 1;
+    external_sort_read(&reader, resolver->names);
+    while (r == 0 && (r = external_sort_next(&reader)) > 0) {
+        const uint8_t *at = reader.item + ITEM_KEY_BYTES + 1;
         struct item_read read;
         item_get_read(&at, &read);
-        if (!item_begins(reader, name.key, sizeof name.key)) {
+        if (!item_begins(&reader, name.key, sizeof name.key)) {
             name.is_known = name.turned_optical = false;
-            memcpy(name.key, reader->item, sizeof name.key);
+            memcpy(name.key, reader.item, sizeof name.key);
         }
         r = 0;
-        if (reader->item[ITEM_KEY_BYTES] == NAME_OF_DUPLICATE)
+        if (reader.item[ITEM_KEY_BYTES] == NAME_OF_DUPLICATE)
             take_name(&name, &read);
         else if (name.is_known)
             r = mark_other(resolver, &name, &read);
     }
-    external_sort_reader_release(reader);
+    external_sort_reader_release(&reader);
     external_sort_clear(resolver->names);
     return r;
 }
@@ -475,7 +468,6 @@ int resolve_duplicates(const struct resolve_settings *s, uint64_t *file_bytes)
     for (unsigned i = 0; i < s->n_threads; i++) {
         struct resolver *resolver = &resolution.resolvers[i];
         group_counts_end(&resolver->counts, s->counts);
-        external_sort_reader_release(&resolver->name);
         external_sort_destroy(resolver->names);
         *file_bytes += resolver->file_bytes;
         tape_reader_release(&resolver->reader);

@@ -212,25 +212,17 @@ static void sort_by_stream(struct read_ends_gather *gather)
         gather->order[ends[gather->streams[i]]++] = (uint32_t)i;
 }
 
-/* Appends a chunk after its size. */
-static int append_chunk(struct tape_set *to, unsigned stream, const uint8_t *bytes, size_t n_bytes)
-{
-    uint8_t size[sizeof(uint32_t)];
-    (void)put_u32(size, n_bytes);
-    if (tape_set_append(to, stream, size, sizeof size) < 0) return -1;
-    return tape_set_append(to, stream, bytes, n_bytes);
-}
-
 int read_ends_gather_end(struct read_ends_gather *gather, uint64_t label, struct tape_set *to,
                          pthread_mutex_t *lock)
 {
+    enum { SIZE_BYTES = sizeof(uint32_t) }; /* before each chunk */
     int r = 0;
     sort_by_stream(gather);
     for (size_t from = 0, i; from < gather->n && r == 0; from = i) {
         uint16_t stream = gather->streams[gather->order[from]];
         struct read_ends_coder coder = {0};
-        xgrow(&gather->chunk, &gather->chunk_room, VARINT_MAX_BYTES, 0, 1);
-        size_t n_bytes = (size_t)(put_varint(gather->chunk, label) - gather->chunk);
+        xgrow(&gather->chunk, &gather->chunk_room, SIZE_BYTES + VARINT_MAX_BYTES, 0, 1);
+        size_t n_bytes = (size_t)(put_varint(gather->chunk + SIZE_BYTES, label) - gather->chunk);
         for (i = from; i < gather->n && gather->streams[gather->order[i]] == stream; i++) {
             xgrow(&gather->chunk, &gather->chunk_room, n_bytes + READ_ENDS_MAX_BYTES, n_bytes, 1);
             if (i + AHEAD < gather->n)
@@ -240,8 +232,9 @@ int read_ends_gather_end(struct read_ends_gather *gather, uint64_t label, struct
             uint8_t *end = read_ends_encode(&coder, ends, gather->chunk + n_bytes);
             n_bytes = (size_t)(end - gather->chunk);
         }
+        (void)put_u32(gather->chunk, n_bytes - SIZE_BYTES);
         (void)pthread_mutex_lock(lock);
-        r = append_chunk(to, stream, gather->chunk, n_bytes);
+        r = tape_set_append(to, stream, gather->chunk, n_bytes);
         (void)pthread_mutex_unlock(lock);
     }
     gather->n = gather->names_bytes = 0;
