@@ -127,7 +127,7 @@ static int run_phases(struct sort_context *sort)
 int sort_run(const struct sort_settings *settings, struct sort_report *report)
 {
     struct sort_context sort;
-    if (sort_init(&sort, settings, report) < 0) return -1;
+    sort_init(&sort, settings, report);
     struct abort_cleanup abort_cleanup = {
         .threads = sort.threads, .pool = sort.pool, .totals = sort.totals,
         .checkpoint = sort.checkpoint, .store = sort.store, .outputs = &sort.outputs,
@@ -146,7 +146,7 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
     progress_stop(sort.progress);
     cut_names_warn(&sort.cut_names);
     if (r < 0) checkpoint_writer_try_again(sort.checkpoint, sort.spiller.totals.n_runs);
-    signals_hold(&abort_cleanup.signals);
+    abort_cleanup_hold_signals(&abort_cleanup);
     bool stay = r == 0 ? settings->keep_checkpoint
                        : abort_cleanup_after_failure(&abort_cleanup, sort.lost_reader);
     int stop_signal = sort.totals->stop_signal, before = r;
@@ -158,7 +158,7 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
     sort_close(&sort, stay);
     exception_guard_end();
     abort_cleanup_tell_complete(&abort_cleanup);
-    signals_restore(&abort_cleanup.signals);
+    abort_cleanup_restore_signals(&abort_cleanup);
     if (r == 0) r = count_files_write(settings->count_files, true);
     sort_release(&sort);
     progress_finish(sort.progress);

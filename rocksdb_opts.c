@@ -12,7 +12,6 @@
  */
 #include "spill/rocksdb_opts.h"
 
-#include "spill/compaction_plan.h"
 #include "util/diag.h"
 
 #include <stdio.h>
@@ -153,7 +152,7 @@ void rocksdb_opts_compact(rocksdb_t *db, unsigned least_width, unsigned width, u
                    "{size_ratio=%d;min_merge_width=%u;max_merge_width=%u;"
                    "max_size_amplification_percent=%d;compression_size_percent=-1;"
                    "stop_style=kCompactionStopStyleSimilarSize}",
-                   COMPACTION_SIMILAR_PERCENT, least_width, width, NEVER);
+                   SIMILAR_FILES_PERCENT, least_width, width, NEVER);
     rocksdb_set_options(db, sizeof names / sizeof *names, names, values, error);
 }
 

@@ -31,7 +31,7 @@ ROOMS = {
     "columns": "util os bam",
     "spill": "util os bam order",
     "markdup": "util os bam spill",
-    "input": "util bam order spill markdup",
+    "input": "util bam order fixmate spill markdup",
     "split": "util bam order",
     "output": "util os bam order stats columns spill markdup split",
     "resume": "util os bam order fixmate stats columns spill markdup input split output",

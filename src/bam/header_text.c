@@ -1,24 +1,30 @@
-/*
- * header_text.c -- see header_text.h.
- *
- * The map is a hash table with linear probing. Its size is a power of two, and at most two thirds
- * of its entries are in use.
- */
+/* header_text.c -- see header_text.h. */
 #include "bam/header_text.h"
 
 #include "util/xalloc.h"
 
 #include <ctype.h>
+#include <htslib/khash.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
-enum { TYPE_BYTES = 3, TAG_BYTES = 3, FIRST_ROOM = 16 };
+enum { TYPE_BYTES = 3, TAG_BYTES = 3 };
 
 bool text_equal(struct text a, struct text b)
 {
     return a.n == b.n && (a.n == 0 || memcmp(a.at, b.at, a.n) == 0);
 }
+
+static khint_t hash_text(struct text text)
+{
+    return (khint_t)XXH3_64bits(text.at, text.n);
+}
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wconversion"   /* in the functions that khash.h defines */
+KHASH_INIT(texts, struct text, size_t, 1, hash_text, text_equal)
+#pragma GCC diagnostic pop
 
 const char *header_whole_text(sam_hdr_t *header)
 {
@@ -163,77 +169,25 @@ char *header_complete_comments(const char *text)
     return complete;
 }
 
-/* Finds the next value of this tag in @PG lines. *rest: the rest of the line; starts as no text. */
-static bool next_program_value(const char **at, struct text *rest, const char *tag,
-                               struct text *value)
-{
-    struct text line, field;
-    for (;;) {
-        while (header_next_field(rest, &field)) {
-            *value = header_field_value(field, tag);
-            if (value->at) return true;
-        }
-        do {
-            if (!header_next_line(at, &line)) return false;
-        } while (!header_line_is(line, "@PG"));
-        *rest = header_line_rest(line);
-    }
-}
-
-bool header_programs_have_end(const char *text)
-{
-    struct text_map named = {NULL, 0, 0};
-    struct text rest = {NULL, 0}, name;
-    for (const char *at = text; next_program_value(&at, &rest, "PP:", &name);)
-        (void)text_map_put(&named, name, 0);
-    bool has_end = named.n == 0;
-    for (const char *at = text; !has_end && next_program_value(&at, &rest, "ID:", &name);)
-        has_end = !text_map_find(&named, name);
-    text_map_release(&named);
-    return has_end;
-}
-
-/* Returns the entry of the key, or the free entry for it. At least one entry must be free. */
-static struct text_map_entry *find_place(struct text_map_entry *entries, size_t room,
-                                         struct text key)
-{
-    size_t k = (size_t)XXH3_64bits(key.at, key.n) & (room - 1);
-    while (entries[k].key.at && !text_equal(entries[k].key, key)) k = (k + 1) & (room - 1);
-    return &entries[k];
-}
-
-static void grow(struct text_map *map)
-{
-    size_t room = map->room > 0 ? 2 * map->room : FIRST_ROOM;
-    struct text_map_entry *entries = xcalloc(room, sizeof *entries);
-    for (size_t k = 0; k < map->room; k++)
-        if (map->entries[k].key.at)
-            *find_place(entries, room, map->entries[k].key) = map->entries[k];
-    free(map->entries);
-    map->entries = entries;
-    map->room = room;
-}
-
 size_t *text_map_find(const struct text_map *map, struct text key)
 {
-    if (map->n == 0) return NULL;
-    struct text_map_entry *entry = find_place(map->entries, map->room, key);
-    return entry->key.at ? &entry->value : NULL;
+    khint_t at = map->table ? kh_get(texts, map->table, key) : 0;
+    return map->table && at < kh_end(map->table) ? &kh_val(map->table, at) : NULL;
 }
 
 size_t text_map_put(struct text_map *map, struct text key, size_t value)
 {
-    if (map->n >= map->room / 3 * 2) grow(map);
-    struct text_map_entry *entry = find_place(map->entries, map->room, key);
-    if (!entry->key.at) {
-        *entry = (struct text_map_entry){key, value};
-        map->n++;
-    }
-    return entry->value;
+    int r;
+    if (!map->table) map->table = kh_init(texts);
+    xalloc_require(map->table != NULL);
+    khint_t at = kh_put(texts, map->table, key, &r);
+    xalloc_require(r >= 0);
+    if (r > 0) kh_val(map->table, at) = value;
+    return kh_val(map->table, at);
 }
 
 void text_map_release(struct text_map *map)
 {
-    free(map->entries);
-    *map = (struct text_map){NULL, 0, 0};
+    kh_destroy(texts, map->table);
+    map->table = NULL;
 }

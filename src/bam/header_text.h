@@ -67,19 +67,9 @@ const char *header_find_bad_line(const char *text, bool known_types, struct text
    the new text, which the caller frees, or NULL if there is no such line. */
 char *header_complete_comments(const char *text);
 
-/* True if a new @PG line can follow an @PG line: the PP of no other line names it, or no line has a
-   PP. False if PPs form a circle of all lines. */
-bool header_programs_have_end(const char *text);
-
-struct text_map_entry {
-    struct text key;
-    size_t value;
-};
-
-/* {0} is an empty map. */
+/* A hash table with texts as keys. {0} is an empty map. */
 struct text_map {
-    struct text_map_entry *entries;
-    size_t n, room;
+    struct kh_texts_s *table;   /* NULL: empty */
 };
 
 /* Returns the value of a key, or NULL if the map lacks the key. The caller may change the value.

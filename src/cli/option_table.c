@@ -157,7 +157,7 @@ int option_table_parse_text(const struct option_table *table, const char *text, 
         diag_error("%s takes options only, not '%s'", table->option, argv[next]);
     free(argv);
     if (takes_all) return 0;
-    words_free(*words);
+    free(*words);
     *words = NULL;
     return -1;
 }

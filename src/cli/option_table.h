@@ -67,7 +67,7 @@ int option_number(const char *text, long *value);
 /*
  * Splits `text` into words (words.h) and parses the options in them. Returns 0, or -1 after a
  * message that names the option. The target points into *words, which the caller frees with
- * words_free; NULL on failure.
+ * free; NULL on failure.
  */
 int option_table_parse_text(const struct option_table *table, const char *text, void *target,
                             char ***words);

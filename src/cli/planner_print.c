@@ -96,7 +96,6 @@ static int look_at_input(struct plan *plan)
         sort_plan_memory(s, s->memory_bytes < SAMPLE_MEMORY ? s->memory_bytes : SAMPLE_MEMORY,
                          &sample.budget);
         sample.threads = thread_pool_create();
-        if (!sample.threads) return -1;
         sample.pool = sort_buffer_pool_create(sample.threads, &sample.budget);
         sample.totals = load_totals_create(sample.threads, 0);
         sort_buffer_pool_let_grow(sample.pool);
@@ -205,13 +204,13 @@ static void print_input(const struct plan *plan, const char *threads_reason,
 
 static void print_disk(const char *dir, const struct disk_traits *disk)
 {
-    uint64_t free_bytes;
-    (void)disk_space_free(dir, &free_bytes);
+    struct disk_space space;
+    (void)disk_space_look(dir, &space);
     (void)printf("temporary directory: %s, %s, ", dir, disk->file_system);
     if (disk->seek_seconds > 0)
         (void)printf("random read %.2f ms (%.1f at a time), sequential read %.0f MB/s, ",
                      1e3 * disk->seek_seconds, disk->parallel, 1e-6 * disk->bytes_per_second);
-    (void)printf("%s free\n", SIZE(free_bytes));
+    (void)printf("%s free\n", SIZE(space.free_bytes));
 }
 
 static void print_spilling(const struct plan *plan, const struct places *places)

@@ -60,7 +60,7 @@ int sort_options_parse_fixmate(const char *text, struct fixmate_rules *rules)
     char **words;
     *rules = (struct fixmate_rules){.sanitize = SANITIZE_ALL};
     int r = option_table_parse_text(&table, text, rules, &words);
-    words_free(words);
+    free(words);
     return r;
 }
 
@@ -245,7 +245,7 @@ int sort_options_parse_markdup(const char *text, struct markdup_rules *rules)
 
 void sort_options_release_markdup(struct markdup_rules *rules)
 {
-    words_free(rules->words);
+    free(rules->words);
     name_pattern_destroy(rules->coords);
     name_pattern_destroy(rules->barcode_pattern);
     *rules = (struct markdup_rules){0};

@@ -87,8 +87,8 @@ static unsigned choose_threads(unsigned n_asked, uint64_t total_bytes)
     unsigned most = memory_budget_most_threads((size_t)total_bytes);
     if (n_asked <= most) return n_asked;
     diag_note("%zu MiB of memory is enough for %u worker threads, not for %u: for these give "
-              "--max-memory %zuM",
-              (size_t)total_bytes >> 20, most, n_asked, memory_budget_for_threads(n_asked) >> 20);
+              "--max-memory %zuM", (size_t)total_bytes >> 20, most, n_asked,
+              (size_t)n_asked * MEMORY_THREAD_BYTES >> 20);
     return most;
 }
 

@@ -31,7 +31,7 @@ static void write_known(struct json_writer *json, const char *name, uint64_t val
     if (value > 0)
         json_unsigned(json, name, value);
     else
-        json_null(json, name);
+        json_string(json, name, NULL);
 }
 
 static void write_checksum(struct json_writer *json, uint64_t checksum)
@@ -63,7 +63,7 @@ static void write_versions(struct json_writer *json)
     for (int i = 0; i < LIBRARY_COUNT; i++)
         if (libraries[i].field)
             json_string(json, libraries[i].field, libraries[i].name ? libraries[i].version : NULL);
-    json_end_object(json);
+    json_end(json);
 }
 
 static void write_machine(struct json_writer *json)
@@ -77,7 +77,7 @@ static void write_machine(struct json_writer *json)
     json_string(json, "kernel", known ? system.release : NULL);
     write_known(json, "cpus", cpus > 0 ? (uint64_t)cpus : 0);
     write_known(json, "memory_available_bytes", available < UINT64_MAX ? available : 0);
-    json_end_object(json);
+    json_end(json);
 }
 
 static void write_options(struct json_writer *json, const struct sort_settings *s)
@@ -97,7 +97,7 @@ static void write_options(struct json_writer *json, const struct sort_settings *
                 s->sum_only ? NULL : output_format_option(&s->output_format));
     json_string(json, "split_by", s->split_by);
     if (s->level < 0 || s->sum_only)
-        json_null(json, "level");
+        json_string(json, "level", NULL);
     else
         json_unsigned(json, "level", (uint64_t)s->level);
     json_string(json, "deflate", bgzf_engine_name(s->engine));
@@ -107,10 +107,10 @@ static void write_options(struct json_writer *json, const struct sort_settings *
     json_begin_array(json, "temp_prefixes");
     for (size_t i = 0; i < s->n_temp_prefixes; i++)
         if (s->temp_prefixes[i]) json_string(json, NULL, s->temp_prefixes[i]);
-    json_end_array(json);
+    json_end(json);
     json_bool(json, "keep_store", s->keep_checkpoint);
     json_bool(json, "checksum_only", s->sum_only);
-    json_end_object(json);
+    json_end(json);
 }
 
 static void write_input(struct json_writer *json, const struct sort_settings *s,
@@ -119,13 +119,13 @@ static void write_input(struct json_writer *json, const struct sort_settings *s,
     json_begin_object(json, "input");
     json_begin_array(json, "files");
     for (size_t i = 0; i < s->n_inputs; i++) json_string(json, NULL, s->inputs[i]);
-    json_end_array(json);
+    json_end(json);
     write_known(json, "bytes", r->input_bytes);
     json_unsigned(json, "records", r->n_records);
     json_unsigned(json, "raw_bytes", r->raw_bytes);
     write_checksum(json, r->checksum);
     json_unsigned(json, "truncated", r->n_inputs_cut);
-    json_end_object(json);
+    json_end(json);
 }
 
 /* The engine that deflated the output, or NULL. */
@@ -147,7 +147,7 @@ static void write_group(struct json_writer *json, struct group_list *groups, siz
     json_string(json, "index", index);
     json_unsigned(json, "bytes", counts->n_bytes);
     json_unsigned(json, "records", counts->n_records);
-    json_end_object(json);
+    json_end(json);
     free(file);
     free(index);
 }
@@ -166,8 +166,8 @@ static void write_output(struct json_writer *json, const struct sort_settings *s
     json_begin_array(json, "groups");
     for (size_t i = 0; r->groups && i < group_list_count(r->groups); i++)
         write_group(json, r->groups, i);
-    json_end_array(json);
-    json_end_object(json);
+    json_end(json);
+    json_end(json);
 }
 
 /* Writes the counts of --merge. */
@@ -177,7 +177,7 @@ static void write_merge(struct json_writer *json, const struct sort_report *r)
     json_unsigned(json, "inputs_merged", r->n_inputs_merged);
     json_unsigned(json, "inputs_copied", r->n_inputs_copied);
     json_unsigned(json, "copied_bytes", r->copied_bytes);
-    json_end_object(json);
+    json_end(json);
 }
 
 static void write_memory(struct json_writer *json, const struct memory_budget *budget)
@@ -197,7 +197,7 @@ static void write_memory(struct json_writer *json, const struct memory_budget *b
     json_unsigned(json, "output_chunk_bytes", budget->chunk_bytes);
     json_unsigned(json, "scan_bytes", memory_budget_scan_bytes(budget));
     json_unsigned(json, "compaction_bytes", memory_budget_compaction_bytes(budget));
-    json_end_object(json);
+    json_end(json);
 }
 
 static void write_known_bool(struct json_writer *json, const char *name, bool known, bool value)
@@ -205,7 +205,7 @@ static void write_known_bool(struct json_writer *json, const char *name, bool kn
     if (known)
         json_bool(json, name, value);
     else
-        json_null(json, name);
+        json_string(json, name, NULL);
 }
 
 static void write_disk(struct json_writer *json, const struct disk_traits *disk, bool used)
@@ -219,7 +219,7 @@ static void write_disk(struct json_writer *json, const struct disk_traits *disk,
     json_number(json, "seeks_at_a_time", measured ? disk->parallel : NAN);
     json_number(json, "read_bytes_per_s",
                 measured && disk->bytes_per_second > 0 ? disk->bytes_per_second : NAN);
-    json_end_object(json);
+    json_end(json);
 }
 
 /* Writes the runs, their compaction, the scan, the disk, and the reasons. */
@@ -235,9 +235,9 @@ static void write_store(struct json_writer *json, const struct sort_report *r)
     json_begin_object(json, "runs_by_codec");
     for (int i = 0; i < TEMP_CODEC_COUNT; i++)
         json_unsigned(json, temp_codec_name((enum temp_codec)i), r->runs_of_codec[i]);
-    json_end_object(json);
+    json_end(json);
     json_string(json, "codec_reason", used ? codec_reason_text(r->codec_reason) : NULL);
-    json_end_object(json);
+    json_end(json);
     json_begin_object(json, "compaction");
     json_bool(json, "done", store->compacted);
     json_string(json, "reason", used ? compaction_reason_text(store->reason) : NULL);
@@ -245,13 +245,13 @@ static void write_store(struct json_writer *json, const struct sort_report *r)
     write_known(json, "files_at_a_time", store->compacted ? store->width : 0);
     write_known(json, "files_before", store->compacted ? store->max_files : 0);
     write_known(json, "read_bytes_at_a_time", store->compacted ? store->compaction_read_bytes : 0);
-    json_end_object(json);
+    json_end(json);
     json_begin_object(json, "scan");
     json_unsigned(json, "files", store->n_files);
     write_known(json, "read_bytes_at_a_time", store->scan_read_bytes);
     json_bool(json, "past_page_cache", store->direct);
     json_unsigned(json, "seeks", store->n_seeks);
-    json_end_object(json);
+    json_end(json);
     write_disk(json, &store->disk, used);
 }
 
@@ -271,7 +271,7 @@ static void write_duplicates(struct json_writer *json, const struct duplicate_ou
     json_unsigned(json, "other_duplicates", sum.other_duplicates);
     json_unsigned(json, "read_ends_bytes", outcome->read_ends_bytes);
     json_unsigned(json, "file_bytes", outcome->file_bytes);
-    json_end_object(json);
+    json_end(json);
 }
 
 static void write_usage(struct json_writer *json, const char *name,
@@ -296,9 +296,9 @@ static void write_usage(struct json_writer *json, const char *name,
         if (usage->has_io)
             json_unsigned(json, counted[i].name, counted[i].n_bytes);
         else
-            json_null(json, counted[i].name);
+            json_string(json, counted[i].name, NULL);
     }
-    json_end_object(json);
+    json_end(json);
 }
 
 static void write_phases(struct json_writer *json, const struct sort_report *r)
@@ -310,7 +310,7 @@ static void write_phases(struct json_writer *json, const struct sort_report *r)
         write_usage(json, sort_phase_name((enum sort_phase)i), &r->phases[i]);
         process_usage_add(&total, &none, &r->phases[i]);
     }
-    json_end_object(json);
+    json_end(json);
     total.has_io = r->phases[SORT_PHASE_LOAD].has_io;   /* a failed sort has no later phases */
     write_usage(json, "total", &total);
 }
@@ -334,7 +334,7 @@ static void write_waits(struct json_writer *json, const struct sort_report *r)
     };
     json_begin_object(json, "waits");
     for (int i = 0; i < SORT_N_WAITS; i++) json_number(json, names[i], r->waits[i]);
-    json_end_object(json);
+    json_end(json);
 }
 
 /* ---- samples over time ---- */
@@ -349,7 +349,7 @@ static void write_counts(struct json_writer *json, const char *name,
         memcpy(&value, (const char *)&series->samples[i] + offset, sizeof value);
         json_unsigned(json, NULL, value);
     }
-    json_end_array(json);
+    json_end(json);
 }
 
 static void write_series(struct json_writer *json, const struct sort_report *r)
@@ -374,18 +374,18 @@ static void write_series(struct json_writer *json, const struct sort_report *r)
     json_begin_object(json, "columns");
     json_begin_array(json, "t_s");
     for (size_t i = 0; i < series->n; i++) json_number(json, NULL, series->samples[i].seconds);
-    json_end_array(json);
+    json_end(json);
     json_begin_array(json, "phase");
     for (size_t i = 0; i < series->n; i++)
         json_string(json, NULL, sort_phase_name(series->samples[i].phase));
-    json_end_array(json);
+    json_end(json);
     json_begin_array(json, "cpu_s");
     for (size_t i = 0; i < series->n; i++) json_number(json, NULL, series->samples[i].cpu_seconds);
-    json_end_array(json);
+    json_end(json);
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         write_counts(json, counts[i].name, series, counts[i].offset);
-    json_end_object(json);
-    json_end_object(json);
+    json_end(json);
+    json_end(json);
 }
 
 static void write_all(struct json_writer *json, const struct sort_settings *s,
@@ -410,7 +410,7 @@ static void write_all(struct json_writer *json, const struct sort_settings *s,
     write_phases(json, r);
     write_waits(json, r);
     write_series(json, r);
-    json_end_object(json);
+    json_end(json);
 }
 
 struct stats_sources {

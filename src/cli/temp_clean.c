@@ -283,7 +283,7 @@ static int clean_part(struct cleaning *c, const struct found *first, size_t i, b
     part.path = first->file.directories[i];
     part.file.directory = (unsigned)i;
     part.journal = (struct output_journal){0};
-    int r = checkpoint_dir_open_patiently(part.path, &dir, &problem);
+    int r = checkpoint_dir_open(part.path, &dir, &problem);
     if (r == CHECKPOINT_LOST && !removes) return 0;
     if (r != CHECKPOINT_OK) {
         if (r == CHECKPOINT_LOST)
@@ -351,7 +351,7 @@ static int clean_directory(struct cleaning *c, const char *path)
         return r;
     }
     if (lstat(path, &st) < 0 || (S_ISDIR(st.st_mode) && is_listed(c, &st))) return 0;
-    int r = checkpoint_dir_open_patiently(path, &dir, &problem);
+    int r = checkpoint_dir_open(path, &dir, &problem);
     if (r == CHECKPOINT_LOST || r == CHECKPOINT_FOREIGN) return 0;
     c->n_found++;
     if (r == CHECKPOINT_BUSY) say_in_use(path, "in use");
@@ -394,33 +394,27 @@ static enum kind kind_of(const char *name, const struct cleaning *c)
     return !is_of_output(c, name, n) ? NOT_OURS : is_directory ? DIRECTORY : OUTPUT;
 }
 
-static bool is_ours(const char *name, const void *cleaning)
-{
-    return kind_of(name, cleaning) != NOT_OURS;
-}
-
 /* Cleans up in a directory. */
 static int clean_below(struct cleaning *c, const char *place)
 {
-    char **names;
-    ssize_t n = path_list(place, is_ours, c, &names);
-    int r = 0;
+    struct dirent **entries;
+    int r = 0, n = scandir(place, &entries, NULL, alphasort);
     if (n < 0) {
         diag_error("cannot look into '%s': %s", place, strerror(errno));
         return -1;
     }
     for (int kind = 0; kind < N_KINDS; kind++) {
-        for (ssize_t i = 0; i < n; i++) {
-            if ((int)kind_of(names[i], c) != kind) continue;
-            char *path = temp_dir_path(place, names[i]);
+        for (int i = 0; i < n; i++) {
+            if ((int)kind_of(entries[i]->d_name, c) != kind) continue;
+            char *path = temp_dir_path(place, entries[i]->d_name);
             int cleaned = kind == DIRECTORY ? clean_directory(c, path)
                                             : clean_file(c, path, false);
             if (cleaned < 0) r = -1;
             free(path);
         }
     }
-    for (ssize_t i = 0; i < n; i++) free(names[i]);
-    free(names);
+    for (int i = 0; i < n; i++) free(entries[i]);
+    free(entries);
     return r;
 }
 

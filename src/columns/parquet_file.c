@@ -281,7 +281,7 @@ static int put_groups(struct end_maker *maker)
     enum { WRITE_BYTES = 1 << 20 };     /* at a time */
     struct tape_reader *reader = &maker->reader;
     tape_reader_begin(reader, maker->file->spool, PARQUET_GROUPS);
-    while (!tape_is_at_end(reader)) {
+    while (tape_left(reader) > 0) {
         struct part_head head;
         const uint8_t *bytes = tape_read(reader, sizeof head);
         if (!bytes) return -1;

@@ -1,75 +1,68 @@
 /*
- * fixed_records.h -- fixes the mates in all templates of a span (template_cut.h), or in a part of
- * one oversized template (oversized_template.h), and hands out whole templates.
+ * fixed_records.h -- fixes the mates of records, and hands out whole templates.
  *
- * Order of calls, for each span: fixed_records_make; fixed_records_take until it returns false. If
- * fixed->too_large is not 0, an oversized template comes next, which the caller fixes with
- * oversized_template.h. Then, or if fixed->has_rest, repeat for the rest of the span. For each part
- * of an oversized template: fixed_records_make_part; fixed_records_take until it returns false;
- * repeat until the part is used up. fixed_records_release at the end.
+ * Order of calls, for some whole templates: fixed_records_make; fixed_records_take until it returns
+ * false. If fixed->too_large is not 0, an oversized template comes next, which the caller fixes
+ * with oversized_template.h. Then repeat until all templates are fixed. For an oversized template:
+ * fixed_records_empty; fixed_records_add for some of its records; fixed_records_take until it
+ * returns false; repeat. fixed_records_release at the end.
  *
- * Ownership: fixed_records starts as {0} and owns its records; they are valid until the next span.
- * Threads: one at a time.
+ * Ownership: fixed_records starts as {0} and owns its records; they are valid until the next call
+ * of make or empty. Threads: one at a time.
  */
 #ifndef ROCKSORT_FIXMATE_FIXED_RECORDS_H
 #define ROCKSORT_FIXMATE_FIXED_RECORDS_H
 
 #include "bam/record_problem.h"
 #include "fixmate/oversized_template.h"
-#include "fixmate/template_cut.h"
 
 struct fixed_end {              /* where a template ends */
-    size_t out_bytes, n_out;    /* fixed records of the span up to here */
-    size_t n_records;           /* records of the span up to here, as they were read */
-    size_t piece_at;            /* where the next template begins in the piece; or unknown */
+    size_t out_bytes, n_out;    /* fixed records up to here */
+    size_t n_records;           /* records up to here, as they were read */
+    size_t at;                  /* where the next template begins; 0 in an oversized one */
 };
-
-#define FIXED_END_UNKNOWN SIZE_MAX
 
 struct fixed_records {
     struct fixmate_space space; /* the records are space.out */
-    struct fixed_end *ends;     /* of the templates that end in the piece, or one of the span if
-                                   none does; of a part: of all records */
+    struct fixed_end *ends;     /* of all templates; of an oversized one: of all records */
     size_t n_ends, ends_room;
     size_t n_taken;             /* of the ends, by fixed_records_take */
     size_t too_large;           /* records of a template that would become too large; 0: none */
-    bool has_rest;              /* fixed records are large: the rest comes in the next call */
-    size_t n_done;              /* records of the span up to here */
-};
-
-struct fixed_part {             /* records of an oversized template, one after another */
-    const struct oversized_template *template;
-    struct oversized_place place; /* before the record at `at` */
-    uint8_t *records;
-    size_t n_bytes;
-    size_t at;                  /* the next record to be fixed */
-    size_t max_bytes;           /* limit for fixed records of one call */
+    size_t n_done;              /* records up to here, with the template that is too large */
 };
 
 struct fixed_group {            /* whole templates, one after another */
     const uint8_t *at;
     size_t n_bytes, n_records;
-    size_t n_before;            /* records of the span before the group, as they were read */
+    size_t n_before;            /* records before the group, as they were read */
     struct fixed_end end;
 };
 
 /*
- * Checks and fixes the records of a span, in place; it was cut from `piece`, and problem->record is
- * the number of its first record. Stops before a template that would become too large, and when the
- * fixed records have rules->usual_bytes plus four times the bytes of `left`. The span then contains
- * the rest, but its n_records do not change. Returns 0, or -1 with *problem.
+ * Checks and fixes records in place, from *at up to n_bytes; problem->record is the number of the
+ * first one. Stops after a template that would become too large, whose records are those of
+ * space.drafts, and when the fixed records have more than rules->usual_bytes and four times the
+ * bytes by which all records exceed half of that. Moves *at to where it stops. Returns 0, or -1
+ * with *problem.
  */
 int fixed_records_make(struct fixed_records *fixed, const struct fixmate_rules *rules,
-                       uint8_t *piece, struct template_span *templates,
+                       uint8_t *records, size_t *at, size_t n_bytes,
                        struct record_problem *problem);
 
-/* Checks and fixes records of a part, in the same way. */
-int fixed_records_make_part(struct fixed_records *fixed, const struct fixmate_rules *rules,
-                            struct fixed_part *part, struct record_problem *problem);
+/* Forgets all fixed records. */
+void fixed_records_empty(struct fixed_records *fixed);
+
+/* Checks and fixes a record of an oversized template, in the same way. */
+int fixed_records_add(struct fixed_records *fixed, const struct fixmate_rules *rules,
+                      struct oversized_template *template, uint8_t *rec,
+                      struct record_problem *problem);
 
 /* Stores the next templates in *group: as many as fit into `room`, but at least one. A group is
    empty if all its records are left out. Returns false if all were taken. */
 bool fixed_records_take(struct fixed_records *fixed, size_t room, struct fixed_group *group);
+
+/* The memory of its buffers. */
+size_t fixed_records_memory_bytes(const struct fixed_records *fixed);
 
 /* Frees buffers of more than keep_bytes. */
 void fixed_records_shrink(struct fixed_records *fixed, size_t keep_bytes);

@@ -1,10 +1,4 @@
-/*
- * oversized_template.c -- see oversized_template.h.
- *
- * A later primary record uses fields of the first one that never change (CIGAR, mapping quality,
- * score), and its flags and position, which pairing with earlier records may have changed. So a
- * oversized_place needs only flags and position.
- */
+/* oversized_template.c -- see oversized_template.h. */
 #include "fixmate/oversized_template.h"
 
 #include "bam/bam_check.h"
@@ -26,7 +20,9 @@ struct oversized_template {
     const struct fixmate_rules *rules;
     struct kept_record kept[N_KEPT];
     struct draft *first;        /* NULL: no primary record yet */
-    struct draft begun;         /* a copy of the first before pairing; owns nothing */
+    struct draft again;         /* a copy of the first before pairing, for the second walk; owns
+                                   nothing */
+    bool has_written;           /* the second walk has written the first */
     const struct draft *last_of[2];     /* last primary record of each segment */
     bool has_mate;              /* there are at least two primary records */
 };
@@ -91,19 +87,9 @@ void oversized_template_look(struct oversized_template *lt, const uint8_t *rec)
         lt->has_mate = true;
     } else {
         lt->first = draft;
-        lt->begun = *draft;
-        lt->begun.own_ops = lt->begun.own_tags = NULL;
+        lt->again = *draft;
+        lt->again.own_ops = lt->again.own_tags = NULL;
     }
-}
-
-static struct oversized_place place_of(bool has_first, const struct draft *first)
-{
-    return (struct oversized_place){has_first, first->flag, first->tid, first->pos};
-}
-
-struct oversized_place oversized_template_place(const struct oversized_template *lt)
-{
-    return lt->first ? place_of(true, lt->first) : (struct oversized_place){.has_first = false};
 }
 
 void oversized_template_end(struct oversized_template *lt)
@@ -111,46 +97,27 @@ void oversized_template_end(struct oversized_template *lt)
     if (lt->first && !lt->has_mate) mates_leave_alone(lt->first);
 }
 
-void oversized_walk_begin(struct oversized_walk *walk, const struct oversized_template *lt,
-                          const struct oversized_place *place)
-{
-    *walk = (struct oversized_walk){.template = lt, .has_first = place->has_first};
-    if (!lt->first) return;
-    walk->first = lt->begun;
-    if (!place->has_first) return;
-    walk->first.flag = place->flag;
-    walk->first.tid = place->tid;
-    walk->first.pos = place->pos;
-}
-
-struct oversized_place oversized_walk_place(const struct oversized_walk *walk)
-{
-    return place_of(walk->has_first, &walk->first);
-}
-
 /* Fills in the mate fields of a record. Returns the draft to be written, which for the first
    primary record is lt->first. */
-static const struct draft *learn(struct oversized_walk *walk, struct draft *draft)
+static const struct draft *learn(struct oversized_template *lt, struct draft *draft)
 {
-    const struct oversized_template *lt = walk->template;
     if (!mates_is_primary(draft)) {
         mates_tell_other(lt->rules, draft, lt->last_of);
-    } else if (walk->has_first) {
-        mates_pair(lt->rules, &walk->first, draft);
+    } else if (lt->has_written) {
+        mates_pair(lt->rules, &lt->again, draft);
     } else {
-        walk->has_first = true;
+        lt->has_written = true;
         return lt->first;
     }
     return draft;
 }
 
-const char *oversized_walk_fix(struct oversized_walk *walk, struct fixmate_space *space,
-                               const uint8_t *rec)
+const char *oversized_template_fix(struct oversized_template *lt, struct fixmate_space *space,
+                                   const uint8_t *rec)
 {
-    const struct fixmate_rules *rules = walk->template->rules;
     struct draft draft;
-    const char *problem = mates_open(rules, &draft, rec);
-    if (!problem) fixmate_write(rules, space, learn(walk, &draft));
+    const char *problem = mates_open(lt->rules, &draft, rec);
+    if (!problem) fixmate_write(lt->rules, space, learn(lt, &draft));
     draft_close(&draft);
     return problem;
 }

@@ -388,5 +388,6 @@ void bam_reader_close(struct bam_reader *reader)
     (void)pthread_mutex_destroy(&reader->filter_lock);
     free(reader->ahead);
     free(reader->tail);
+    free(reader->open);
     free(reader);
 }

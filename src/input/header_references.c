@@ -163,7 +163,7 @@ static int check_list(const sam_hdr_t *header, const char *file)
 int header_references_settle(sam_hdr_t *header, const char *file, bool is_quiet)
 {
     struct reference in_line;
-    struct text_map places = {NULL, 0, 0};
+    struct text_map places = {NULL};
     size_t number;
     if (check_list(header, file) < 0) return -1;
     if (!header->text || header->hrecs) return 0;

@@ -76,8 +76,7 @@ struct builder {
     kstring_t content;          /* scratch of unite_id */
     struct text *fields;        /* scratch of make_content */
     size_t fields_room;
-    struct text *kept;          /* allocated strings */
-    size_t n_kept, kept_room;
+    struct kept_texts kept;
 };
 
 /* ---- IDs of a header ---- */
@@ -154,13 +153,17 @@ static void put_char(kstring_t *out, char c)
     xalloc_require(kputc(c, out) >= 0);
 }
 
-/* Copies the text. The copy becomes the last of b->kept and is freed with the builder. */
-static struct text keep(struct builder *b, struct text t)
+/* Copies the text, which becomes the last of the list. */
+static struct text keep(struct kept_texts *list, struct text t)
 {
-    xgrow(&b->kept, &b->kept_room, b->n_kept + 1, b->n_kept, sizeof *b->kept);
-    struct text copy = {xmemdup(t.at, t.n), t.n};
-    b->kept[b->n_kept++] = copy;
-    return copy;
+    xgrow(&list->at, &list->room, list->n + 1, list->n, sizeof *list->at);
+    return list->at[list->n++] = (struct text){xmemdup(t.at, t.n), t.n};
+}
+
+static void release_texts(struct kept_texts *list)
+{
+    for (size_t k = 0; k < list->n; k++) free((char *)(uintptr_t)list->at[k].at);
+    free(list->at);
 }
 
 /* ---- reading the headers ---- */
@@ -277,7 +280,7 @@ static void make_id(struct builder *b, struct kind_state *state, struct header_i
         put(&name, id->id);
         xalloc_require(ksprintf(&name, "-%zu", number++) >= 0);
     } while (text_map_find(&state->numbers, (struct text){name.s, name.l}));
-    id->new_id = keep(b, (struct text){name.s, name.l});
+    id->new_id = keep(&b->kept, (struct text){name.s, name.l});
     free(name.s);
     (void)text_map_put(&state->numbers, id->new_id, 1);
     *text_map_find(&state->numbers, id->id) = number;
@@ -304,13 +307,13 @@ static void unite_id(struct builder *b, size_t i, enum id_kind kind, struct head
     struct text content = {b->content.s, b->content.l};
     size_t *place = text_map_find(&state->contents, content);
     if (place) {
-        id->new_id = b->kept[*place];
+        id->new_id = b->kept.at[*place];
         return;
     }
     choose_id(b, i, state, id);
-    content = keep(b, content);
-    id->new_id = keep(b, id->new_id);
-    (void)text_map_put(&state->contents, content, b->n_kept - 1);
+    content = keep(&b->kept, content);
+    id->new_id = keep(&b->kept, id->new_id);
+    (void)text_map_put(&state->contents, content, b->kept.n - 1);
     id->is_added = i > 0 && id->line.at;
 }
 
@@ -354,15 +357,21 @@ static void unite_input(struct builder *b, size_t i)
 
 /* ---- the result ---- */
 
-static void make_renames(struct id_renames *renames, const struct header_ids *ids)
+static void make_renames(struct header_union *u, size_t i, const struct header_ids *ids)
 {
     for (enum id_kind kind = ID_GROUP; kind < N_ID_KINDS; kind++) {
         const struct header_id_list *list = &ids->kinds[kind];
-        for (size_t k = 0; k < list->n; k++)
-            if (!text_equal(list->at[k].id, list->at[k].new_id))
-                id_renames_add(renames, kind, list->at[k].id, list->at[k].new_id);
+        size_t most = 0;
+        for (size_t k = 0; k < list->n; k++) {
+            const struct text old_id = list->at[k].id, new_id = list->at[k].new_id;
+            if (text_equal(old_id, new_id)) continue;
+            const struct text key = keep(&u->ids, old_id);
+            (void)text_map_put(&u->renames[i].kinds[kind], key, u->ids.n);
+            (void)keep(&u->ids, new_id);
+            if (new_id.n > old_id.n + most) most = new_id.n - old_id.n;
+        }
+        u->renames[i].growth += most;
     }
-    id_renames_sort(renames);
 }
 
 static void put_added(const struct builder *b, enum kind kind, kstring_t *out)
@@ -413,8 +422,7 @@ static void builder_release(struct builder *b)
     }
     free(b->content.s);
     free(b->fields);
-    for (size_t k = 0; k < b->n_kept; k++) free((char *)(uintptr_t)b->kept[k].at);
-    free(b->kept);
+    release_texts(&b->kept);
 }
 
 int header_union_check_references(const sam_hdr_t *x, const char *x_file, const sam_hdr_t *y,
@@ -448,8 +456,9 @@ static int unite(struct header_union *u, struct builder *b)
         if (read_header(b, i) < 0) return -1;
     for (size_t i = 0; i < n; i++) {
         unite_input(b, i);
-        make_renames(&u->renames[i], &b->ids[i]);
+        make_renames(u, i, &b->ids[i]);
     }
+    for (size_t i = 0; i < n; i++) u->renames[i].new_ids = u->ids.at;
     u->header = make_header(b);
     return u->header ? 0 : -1;
 }
@@ -472,8 +481,10 @@ struct header_union *header_union_create(sam_hdr_t *const *headers, const char *
 void header_union_destroy(struct header_union *u)
 {
     if (!u) return;
-    for (size_t i = 0; i < u->n_inputs; i++) id_renames_release(&u->renames[i]);
+    for (size_t i = 0; i < 2 * u->n_inputs; i++)
+        text_map_release(&u->renames[i / 2].kinds[i % 2]);
     free(u->renames);
+    release_texts(&u->ids);
     sam_hdr_destroy(u->header);
     free(u);
 }
@@ -481,5 +492,5 @@ void header_union_destroy(struct header_union *u)
 const struct id_renames *header_union_renames(const struct header_union *u, size_t i)
 {
     const struct id_renames *renames = &u->renames[i];
-    return renames->kinds[ID_GROUP].n + renames->kinds[ID_PROGRAM].n > 0 ? renames : NULL;
+    return renames->kinds[ID_GROUP].table || renames->kinds[ID_PROGRAM].table ? renames : NULL;
 }

@@ -32,11 +32,17 @@
 
 #include "input/id_renames.h"
 
+struct kept_texts {             /* allocated copies */
+    struct text *at;
+    size_t n, room;
+};
+
 /* Only header_union.c may change it, except the header. */
 struct header_union {
     sam_hdr_t *header;
     size_t n_inputs;
     struct id_renames *renames; /* of each input */
+    struct kept_texts ids;      /* the old and the new IDs of all renames */
 };
 
 /* Checks that y has the references of x; returns 0, or -1 after a message with the names. */

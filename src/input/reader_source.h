@@ -11,6 +11,7 @@
 #include "bam/bam_check.h"
 #include "bam/bgzf_block.h"
 #include "bam/input_position.h"
+#include "fixmate/template_cut.h"
 
 #include <htslib/sam.h>
 #include <pthread.h>
@@ -49,6 +50,8 @@ struct record_span {            /* starts as {0} */
     size_t n_records;           /* may be 0 */
     uint64_t first_record;      /* number of the first one in the input, from 0 */
     uint64_t n_dropped;         /* lines that a filter dropped so far, with this span */
+    size_t n_continuing;        /* its first records: they continue a large template */
+    size_t n_continued;         /* its last records: the next span may continue their template */
     /* the piece */
     uint8_t *packed;            /* BGZF blocks, or lines */
     size_t packed_bytes, packed_room;   /* no bytes: the raw bytes are in place already */
@@ -61,7 +64,9 @@ struct record_span {            /* starts as {0} */
     struct sam_lines lines;     /* SAM only */
     /* set by cutting */
     const uint8_t *raw;         /* where the bytes of the piece begin; NULL for SAM */
-    uint64_t from_offset, to_offset;    /* virtual offsets of the records' begin and end */
+    size_t joint_at;            /* offset in the piece where the whole records of the tail end; it
+                                   may be negative (modulo 2^64) */
+    uint64_t joint_offset, to_offset;   /* virtual offsets of this place and of `to` */
     struct speculative_scan guess;
     size_t *raw_places;         /* of records whose IDs changed: offsets in the piece; NULL: none */
     bool is_damaged;            /* the next record has an impossible size */
@@ -91,7 +96,9 @@ struct bam_reader {
     bool end_is_unseen;         /* BAM from a pipe: the EOF marker was not checked yet */
     uint64_t first_line;        /* SAM: number of the first line after the header, from 1 */
     pthread_mutex_t filter_lock;        /* htslib's filter serves one thread at a time */
-    size_t span_bytes;          /* about the uncompressed size of pieces; by span_reader_begin */
+    /* by span_reader_begin */
+    size_t span_bytes;          /* about the uncompressed size of pieces */
+    size_t most_template_bytes; /* 0: spans may end within a template */
     /* by the thread that reads */
     bool is_cut;                /* the file has no EOF marker, or ends within its last line */
     bool failed;                /* an error was printed: the current piece is the last one */
@@ -108,10 +115,14 @@ struct bam_reader {
     /* by the thread that cuts */
     uint64_t n_records;         /* in all spans so far */
     uint64_t n_dropped;         /* lines that a filter dropped so far */
-    uint64_t end_offset;        /* where the last record ends */
+    uint64_t end_offset;        /* where the last whole record ends */
     bool is_ended;              /* after a bad record: the rest is not used */
-    uint8_t *tail;              /* the beginning of an incomplete record */
+    uint8_t *tail;              /* whole records of one template, and the beginning of the next
+                                   record */
     size_t tail_bytes, tail_room;
+    struct last_template kept;  /* the whole records: they end at `at` in the tail */
+    uint8_t *open;              /* a record with nothing but the name of a large template that may
+                                   go on; NULL: none */
 };
 
 /*

@@ -50,7 +50,8 @@ void span_queue_begin(struct span_queue *queue, struct bam_reader *reader, uint3
     queue->renames = queue->settings->keeps_ids ? NULL : renames;
     queue->is_read = false;
     queue->reader = reader;
-    span_reader_begin(reader, queue->settings->share.span_bytes, n_records);
+    span_reader_begin(reader, queue->settings->share.span_bytes,
+                      queue->settings->most_template_bytes, n_records);
 }
 
 /* ---- memory ---- */
@@ -166,6 +167,13 @@ static bool are_sound(const struct queued_span *span)
     return true;
 }
 
+static int check(const struct queued_span *span)
+{
+    const struct span_queue *queue = span->queue;
+    if (queue->settings->taker_checks) return 0;
+    return record_span_check(&span->records, queue->reader->name);
+}
+
 static void make(struct worker *worker, struct queued_span *span)
 {
     struct span_queue *queue = span->queue;
@@ -177,9 +185,9 @@ static void make(struct worker *worker, struct queued_span *span)
     if (!thread_pool_failed(s->threads) && s->make) {
         /* Reports a damaged record first, then what follows the records, then their order. */
         bool is_sound = !record_span_has_problem(&span->records) || are_sound(span);
-        int r = is_sound ? record_span_check(&span->records, input) : 0;
+        int r = is_sound ? check(span) : 0;
         if (r == 0) r = s->make(s->arg, worker, span, input);
-        if (r == 0 && !is_sound) r = record_span_check(&span->records, input);
+        if (r == 0 && !is_sound) r = check(span);
         if (r < 0) thread_pool_fail(s->threads);
     }
     thread_pool_lock(s->threads);
@@ -203,8 +211,7 @@ static bool cut(struct queued_span *span)
     if (!thread_pool_failed(s->threads)) {
         span_reader_cut(queue->reader, &span->records);
         is_made = (s->make || queue->renames) && span->records.n_records > 0;
-        if (s->make && !is_made && record_span_check(&span->records, queue->reader->name) < 0)
-            thread_pool_fail(s->threads);
+        if (s->make && !is_made && check(span) < 0) thread_pool_fail(s->threads);
     }
     size_t tail_bytes = span_reader_tail_bytes(queue->reader);
     if (span->records.n_records == 0) record_span_shrink(&span->records, 0);
@@ -300,6 +307,21 @@ int span_queue_fetch(struct span_queue *queue, size_t *n_bytes)
     thread_pool_unlock(threads);
     bool is_lost = r == BAM_READER_PIECE && thread_pool_submit(threads, fill_job, span) < 0;
     return is_lost ? BAM_READER_ERROR : r;
+}
+
+int span_queue_flush(struct span_queue *queue)
+{
+    struct threads *threads = queue->settings->threads;
+    struct queued_span *span = get_span(queue);
+    span_reader_flush(queue->reader, &span->records);
+    thread_pool_lock(threads);
+    count(queue, 0, queue->tail_bytes);
+    queue->tail_bytes = 0;
+    count_span(span, record_span_memory_bytes(&span->records));
+    *queue->end = span;
+    queue->end = &span->next;
+    thread_pool_unlock(threads);
+    return thread_pool_submit(threads, make_job, span);
 }
 
 /* ---- the end ---- */

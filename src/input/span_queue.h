@@ -12,7 +12,7 @@
  *
  * Threads: one fetches, one takes; the lock of the thread pool guards what both use. Functions
  * named *_locked are called with it. Errors: a message and thread_pool_fail. With `make`, the queue
- * also calls record_span_check for each span; without, the caller must.
+ * also calls record_span_check for each span, unless taker_checks is set; without, the caller must.
  */
 #ifndef ROCKSORT_INPUT_SPAN_QUEUE_H
 #define ROCKSORT_INPUT_SPAN_QUEUE_H
@@ -43,12 +43,14 @@ struct input_streams_settings {
     struct load_totals *totals; /* is told that the input is bad; with streams: how much was read */
     struct memory_budget_inputs share;  /* span_bytes, and ahead_bytes: limit for the spans of an
                                            input, of which one is always allowed */
+    size_t most_template_bytes; /* if not 0, spans end where templates end (span_reader.h) */
     int32_t n_refs;             /* of the output's header */
     bool keeps_ids;             /* records keep their IDs of read groups and programs */
+    bool taker_checks;          /* the caller calls record_span_check, also with `make` */
     /* Processes the records of a span and may set span->made. `input` is the input's name in
        messages. Returns 0, or -1 after a message. NULL: spans are handed out when cut. */
     int (*make)(void *arg, struct worker *worker, struct queued_span *span, const char *input);
-    /* Frees the result of a span that was not taken. NULL: spans are dropped after `make`, not
+    /* Frees the result of a span, with the lock held. NULL: spans are dropped after `make`, not
        handed out. Not used without `make`. */
     void (*drop)(void *arg, void *made);
     void *arg;
@@ -84,6 +86,9 @@ void span_queue_begin(struct span_queue *queue, struct bam_reader *reader, uint3
 
 /* Reads a piece. Returns a code of the reader; *n_bytes is the size of the piece. */
 int span_queue_fetch(struct span_queue *queue, size_t *n_bytes);
+
+/* When all spans were taken, and no piece follows: adds one with the last template. */
+int span_queue_flush(struct span_queue *queue);
 
 /* True if a piece may be read. */
 bool span_queue_has_room_locked(const struct span_queue *queue);

@@ -11,9 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-void span_reader_begin(struct bam_reader *reader, size_t span_bytes, uint64_t n_records)
+void span_reader_begin(struct bam_reader *reader, size_t span_bytes, size_t most_template_bytes,
+                       uint64_t n_records)
 {
     reader->span_bytes = span_bytes;
+    reader->most_template_bytes = most_template_bytes;
     reader->n_records = n_records;
     reader->end_offset = INPUT_OFFSET_UNKNOWN;
 }
@@ -101,7 +103,7 @@ void record_span_release(struct record_span *span)
     *span = (struct record_span){0};
 }
 
-/* ---- cutting ---- */
+/* ---- the tail ---- */
 
 size_t span_reader_tail_bytes(const struct bam_reader *reader)
 {
@@ -123,32 +125,35 @@ static size_t tail_to_come(const uint8_t *tail, size_t n_bytes, size_t span_byte
 /* Adds bytes to the tail. */
 static void keep_tail(struct bam_reader *reader, const uint8_t *bytes, size_t n_bytes)
 {
-    size_t n_before = reader->tail_bytes, n = n_before + n_bytes, more = 0;
+    size_t n_before = reader->tail_bytes, n = n_before + n_bytes, at = reader->kept.at, more = at / 2;
     if (n_bytes == 0) return;
-    if (n > GAP_BYTES && (n_before == 0 || n_before >= 4))
-        more = tail_to_come(n_before > 0 ? reader->tail : bytes, n, reader->span_bytes);
+    const uint8_t *rec = at < n_before ? reader->tail + at : bytes + (at - n_before);
+    if (n > GAP_BYTES && (at < n_before ? n_before : n) - at >= 4)
+        more += tail_to_come(rec, n - at, reader->span_bytes);
     xgrow(&reader->tail, &reader->tail_room, n, more, 1);
     memcpy(reader->tail + n_before, bytes, n_bytes);
     reader->tail_bytes = n;
 }
 
-/* Puts the tail before the bytes of the piece. */
-static void prepend_tail(struct bam_reader *reader, struct record_span *span)
+/* Puts the tail before n_bytes at `bytes`, which has a gap before it. Returns the place of these
+   bytes. */
+static uint8_t *prepend_tail(struct bam_reader *reader, struct record_span *span, uint8_t *bytes,
+                             size_t n_bytes)
 {
-    size_t n_bytes = reader->tail_bytes;
-    if (n_bytes > GAP_BYTES) {
-        keep_tail(reader, span->raw, span->raw_bytes);
+    size_t n_tail = reader->tail_bytes;
+    if (n_tail > GAP_BYTES) {
+        keep_tail(reader, bytes, n_bytes);
         free(span->memory);
         span->from = span->memory = reader->tail;
-        span->memory_bytes = reader->tail_bytes;
-        span->raw = span->from + n_bytes;
+        span->memory_bytes = reader->tail_room;
         reader->tail = NULL;
         reader->tail_room = 0;
     } else {
-        span->from = span->memory + GAP_BYTES - n_bytes;
-        (void)copy_bytes(span->from, reader->tail, n_bytes);
+        span->from = bytes - n_tail;
+        if (n_tail > 0) memcpy(span->from, reader->tail, n_tail);
     }
     reader->tail_bytes = 0;
+    return span->from + n_tail;
 }
 
 /* True if the record in the tail does not end in the next n_bytes. False if the tail is too short
@@ -156,9 +161,75 @@ static void prepend_tail(struct bam_reader *reader, struct record_span *span)
 static bool tail_goes_on(const struct bam_reader *reader, size_t n_bytes)
 {
     enum { DECIDED_BYTES = 16 };        /* bam_begins_file */
-    size_t record_bytes = reader->tail_bytes >= 4 ? bam_record_bytes(reader->tail) : 0;
-    return (reader->tail_bytes >= DECIDED_BYTES || !bam_size_is_magic(record_bytes)) &&
-           record_bytes > reader->tail_bytes + n_bytes && record_bytes <= INT32_MAX;
+    size_t n_tail = reader->tail_bytes - reader->kept.at;
+    size_t record_bytes = n_tail >= 4 ? bam_record_bytes(reader->tail + reader->kept.at) : 0;
+    return (n_tail >= DECIDED_BYTES || !bam_size_is_magic(record_bytes)) &&
+           record_bytes > n_tail + n_bytes && record_bytes <= INT32_MAX;
+}
+
+/* ---- cutting ---- */
+
+/* Makes a span of the records of the tail. */
+static void take_kept(struct bam_reader *reader, struct record_span *span)
+{
+    span->n_records = reader->kept.n_records;
+    if (span->n_records == 0) return;
+    free(span->memory);
+    span->from = span->memory = reader->tail;
+    span->memory_bytes = reader->tail_room;
+    span->to = span->from + reader->kept.at;
+    reader->kept = (struct last_template){0, 0};
+    reader->tail = NULL;
+    reader->tail_bytes = reader->tail_room = 0;
+}
+
+/* Counts the records of a span that continue the large template. */
+static void continue_open(struct bam_reader *reader, struct record_span *span)
+{
+    struct bam_records records = {span->from, span->to};
+    while (records.at < records.to && template_same_name(reader->open, records.at)) {
+        (void)bam_records_next(&records);
+        span->n_continuing++;
+    }
+    if (records.at == records.to) return;
+    free(reader->open);
+    reader->open = NULL;
+}
+
+/* Leaves the records of the last template to the next span, which may continue it, unless it is
+   too large or no usable record follows. */
+static void leave_template(struct bam_reader *reader, struct record_span *span)
+{
+    reader->kept = (struct last_template){0, 0};
+    if (reader->open) continue_open(reader, span);
+    if (reader->most_template_bytes == 0 || reader->open || reader->is_ended || span->n_records == 0) return;
+    const struct last_template last = template_find_last(span->from, span->to);
+    size_t n_bytes = (size_t)(span->to - span->from) - last.at;
+    if (template_memory_bytes(n_bytes, last.n_records) > reader->most_template_bytes) {
+        span->n_continued = last.n_records;
+        reader->open = template_copy_name(span->from + last.at);
+        return;
+    }
+    span->to = span->from + last.at;
+    span->n_records -= last.n_records;
+    reader->kept = (struct last_template){n_bytes, last.n_records};
+}
+
+/* Keeps what the next span begins with: from span->to to `end`. */
+static void leave_tail(struct bam_reader *reader, struct record_span *span, const uint8_t *end)
+{
+    bool is_moved = span->memory && span->from == span->memory;
+    size_t n_bytes = (size_t)(end - span->to);
+    if (span->n_records > 0 || !is_moved) {
+        keep_tail(reader, span->to, n_bytes);
+        return;
+    }
+    /* The template goes on: it has not been copied to be copied back. */
+    reader->tail = span->memory;
+    reader->tail_bytes = n_bytes;
+    reader->tail_room = span->memory_bytes;
+    span->memory = NULL;
+    span->memory_bytes = 0;
 }
 
 /* The BGZF virtual offset of a raw byte of the piece, or of its end (raw_at is raw_bytes). */
@@ -179,53 +250,78 @@ static uint64_t piece_offset(const struct record_span *span, size_t raw_at)
     }
 }
 
+/* The same for a place that may be the joint. */
+static uint64_t span_offset(const struct record_span *span, size_t raw_at)
+{
+    return raw_at == span->joint_at ? span->joint_offset : piece_offset(span, raw_at);
+}
+
 /* Finds the whole records of a piece of BAM. */
 static void cut_records(struct bam_reader *reader, struct record_span *span)
 {
+    const struct last_template kept = reader->kept;
     size_t n_bytes = span->raw_bytes;
-    span->raw = span->memory + GAP_BYTES;
-    if (reader->tail_bytes == 0) span->from_offset = piece_offset(span, 0);
+    uint8_t *raw = span->memory + GAP_BYTES;
+    if (reader->tail_bytes == kept.at) span->joint_offset = piece_offset(span, 0);
     if (tail_goes_on(reader, n_bytes)) {
-        keep_tail(reader, span->raw, n_bytes);
+        keep_tail(reader, raw, n_bytes);
         return;
     }
-    prepend_tail(reader, span);
-    struct bam_walk walk = {.at = span->from, .end = span->raw + n_bytes};
-    span->n_records = speculative_scan_go(&span->guess, span->raw, &walk);
+    span->raw = raw = prepend_tail(reader, span, raw, n_bytes);
+    struct bam_walk walk = {.at = span->from + kept.at, .end = raw + n_bytes};
+    span->joint_at = (size_t)(walk.at - raw);
+    span->n_records = kept.n_records + speculative_scan_go(&span->guess, raw, &walk);
     span->to = walk.at;
     span->is_damaged = reader->is_ended = walk.is_damaged;
     span->claimed_bytes = walk.claimed_bytes;
-    keep_tail(reader, span->to, (size_t)(walk.end - span->to));
+    reader->end_offset = span_offset(span, (size_t)(walk.at - raw));
+    leave_template(reader, span);
+    if (span->n_records > 0) span->to_offset = span_offset(span, (size_t)(span->to - raw));
+    leave_tail(reader, span, walk.end);
 }
 
-/* Counts the records of a piece of SAM. */
+/* Adds the tail to the records of a piece of SAM. */
 static void cut_lines(struct bam_reader *reader, struct record_span *span)
 {
     reader->n_dropped += span->lines.n_dropped;
     span->n_dropped = reader->n_dropped;
     reader->is_ended = span->lines.problem != NULL;
+    if (span->n_records == 0) {         /* the span may have no memory */
+        if (reader->is_ended) take_kept(reader, span);
+        return;
+    }
+    const uint8_t *end = prepend_tail(reader, span, span->from, span->raw_bytes) + span->raw_bytes;
+    span->to = end;
+    span->n_records += reader->kept.n_records;
+    leave_template(reader, span);
+    leave_tail(reader, span, end);
 }
 
 void span_reader_cut(struct bam_reader *reader, struct record_span *span)
 {
     if (reader->is_ended) record_span_reuse(span);
     span->first_record = reader->n_records;
-    span->from_offset = reader->end_offset;
+    span->joint_offset = span->to_offset = reader->end_offset;
     if (!reader->is_ended) (span->is_text ? cut_lines : cut_records)(reader, span);
     reader->n_records += span->n_records;
-    span->to_offset = span->from_offset;
-    if (span->n_records > 0 && span->raw)
-        span->to_offset = piece_offset(span, (size_t)(span->to - span->raw));
-    reader->end_offset = span->to_offset;
+}
+
+void span_reader_flush(struct bam_reader *reader, struct record_span *span)
+{
+    span->first_record = reader->n_records;
+    span->n_dropped = reader->n_dropped;
+    span->joint_offset = span->to_offset = reader->end_offset;
+    take_kept(reader, span);
+    reader->n_records += span->n_records;
 }
 
 /* ---- the end ---- */
 
 int span_reader_end(const struct bam_reader *reader)
 {
-    if (reader->tail_bytes == 0) return 0;
+    if (reader->tail_bytes == reader->kept.at) return 0;
     diag_error("'%s' is truncated: it ends within record %" PRIu64, reader->name,
-               reader->n_records + 1);
+               reader->n_records + reader->kept.n_records + 1);
     return -1;
 }
 
@@ -299,12 +395,19 @@ void record_span_rename(struct record_span *span, const struct id_renames *renam
     span->to = out;
 }
 
+size_t record_span_place(const struct record_span *span, size_t i)
+{
+    struct bam_records records = {span->from, span->to};
+    if (i == span->n_records) return (size_t)(span->to - span->from);
+    while (i-- > 0) (void)bam_records_next(&records);
+    return (size_t)(records.at - span->from);
+}
+
 uint64_t record_span_offset(const struct record_span *span, const uint8_t *at)
 {
-    if (!span->raw || at == span->from) return span->from_offset;
-    if (at == span->to) return span->to_offset;
-    if (!span->raw_places) return piece_offset(span, (size_t)(at - span->raw));
+    if (!span->raw || at == span->to) return span->to_offset;
+    if (!span->raw_places) return span_offset(span, (size_t)(at - span->raw));
     const size_t *place = span->raw_places;
     for (struct bam_records before = {span->from, at}; bam_records_next(&before);) place++;
-    return piece_offset(span, *place);
+    return span_offset(span, *place);
 }

@@ -7,8 +7,13 @@
  * the bytes of that piece. A record that is longer than a piece is collected in the tail, which
  * becomes the memory of the span.
  *
+ * If most_template_bytes is not 0, spans end where templates end: the records of the last template
+ * of a piece also belong to the tail. A template that becomes larger than that is not kept: its
+ * records are at the end of a span and at the beginning of the next ones.
+ *
  * Order of calls: bam_reader_open; span_reader_begin; for each span span_reader_read,
- * span_reader_fill and span_reader_cut; span_reader_end when no other piece follows.
+ * span_reader_fill and span_reader_cut; when no other piece follows span_reader_end and, for
+ * templates, span_reader_flush.
  *
  * Threads: one reads; any may fill, each span one at a time; one at a time cuts, in the order in
  * which the pieces were read. Errors: -1 after a message; record_span_check reports a bad record,
@@ -22,7 +27,8 @@
 
 /* Begins an input whose first n_records were read before. Pieces get about span_bytes,
    uncompressed. */
-void span_reader_begin(struct bam_reader *reader, size_t span_bytes, uint64_t n_records);
+void span_reader_begin(struct bam_reader *reader, size_t span_bytes, size_t most_template_bytes,
+                       uint64_t n_records);
 
 /* Reads a piece into an unused span. Returns a code of reader_source.h. */
 int span_reader_read(struct bam_reader *reader, struct record_span *span);
@@ -40,6 +46,9 @@ size_t span_reader_tail_bytes(const struct bam_reader *reader);
 /* To be called at the end of the input: returns 0, or -1 if it ends within a record. */
 int span_reader_end(const struct bam_reader *reader);
 
+/* Makes a span of the last template, which may have no records. No piece follows. */
+void span_reader_flush(struct bam_reader *reader, struct record_span *span);
+
 /* ---- spans ---- */
 
 /* True if what follows the records of the span is bad. */
@@ -55,8 +64,11 @@ int record_span_check(const struct record_span *span, const char *input);
    nothing if a record is damaged, which the caller will refuse. */
 void record_span_rename(struct record_span *span, const struct id_renames *renames, int32_t n_refs);
 
-/* The BGZF virtual offset of the place `at` in the span, where a record begins or the last one
-   ends. INPUT_OFFSET_UNKNOWN unless the reader can seek. */
+/* The offset from `from` of record i; n_records: of the end. */
+size_t record_span_place(const struct record_span *span, size_t i);
+
+/* The BGZF virtual offset of the place `at` in the span, where a record (with most_template_bytes: a
+   template) begins or the last one ends. INPUT_OFFSET_UNKNOWN unless the reader can seek. */
 uint64_t record_span_offset(const struct record_span *span, const uint8_t *at);
 
 /* Gives the memory of the records to the caller, who frees it. */

@@ -225,10 +225,10 @@ static void write_json(FILE *to, const char *command, const struct duplicate_cou
         if (i == 0 && counts[0].read == 0) continue;
         json_begin_object(&json, NULL);
         write_json_part(&json, "READ GROUP", group_name(groups, i), &counts[i]);
-        json_end_object(&json);
+        json_end(&json);
     }
-    if (groups) json_end_array(&json);
-    json_end_object(&json);
+    if (groups) json_end(&json);
+    json_end(&json);
 }
 
 void markdup_stats_write(FILE *to, bool json, const char *command,

@@ -261,7 +261,7 @@ void read_ends_gather_release(struct read_ends_gather *gather)
 int read_ends_chunks_next(struct tape_reader *reader, struct read_ends_chunk *chunk)
 {
     *chunk = (struct read_ends_chunk){.at = NULL};
-    if (tape_is_at_end(reader)) return 0;
+    if (tape_left(reader) == 0) return 0;
     const uint8_t *bytes = tape_read(reader, sizeof(uint32_t));
     size_t n_bytes = bytes ? get_u32(bytes) : 0;
     if (!bytes || !(bytes = tape_read(reader, n_bytes))) return -1;

@@ -31,31 +31,17 @@ static bool resolve(const char *path, char resolved[PATH_MAX])
     return path_go_up(dir) && realpath(dir, resolved) != NULL;
 }
 
-static int look_at_free(const char *path, uint64_t *free_bytes, uint64_t *free_files)
-{
-    struct statvfs fs;
-    *free_bytes = *free_files = 0;
-    if (statvfs(path, &fs) != 0) return -1;
-    *free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
-    *free_files = fs.f_files > 0 ? (uint64_t)fs.f_favail : UINT64_MAX;
-    return 0;
-}
-
-int disk_space_free(const char *path, uint64_t *free_bytes)
-{
-    uint64_t free_files;
-    return look_at_free(path, free_bytes, &free_files);
-}
-
 bool disk_space_look(const char *path, struct disk_space *space)
 {
+    struct statvfs fs;
     struct stat st;
     char up[PATH_MAX];
     *space = (struct disk_space){.known = false};
-    if (!resolve(path, space->mount) ||
-        look_at_free(space->mount, &space->free_bytes, &space->free_files) < 0 ||
+    if (!resolve(path, space->mount) || statvfs(space->mount, &fs) != 0 ||
         stat(space->mount, &st) != 0)
         return false;
+    space->free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
+    space->free_files = fs.f_files > 0 ? (uint64_t)fs.f_favail : UINT64_MAX;
     space->device = st.st_dev;
     memcpy(up, space->mount, sizeof up);
     while (path_go_up(up) && stat(up, &st) == 0 && st.st_dev == space->device)
@@ -69,8 +55,10 @@ bool disk_space_is_short(int error)
     return error == ENOSPC || error == EDQUOT;
 }
 
-const char *disk_space_describe(const char *path, uint64_t needed_bytes,
-                                char text[DISK_SPACE_TEXT_BYTES])
+enum { TEXT_BYTES = PATH_MAX + 128 };
+
+/* Writes the part of an error that is about space. Returns text, empty if nothing is known. */
+static const char *describe(const char *path, uint64_t needed_bytes, char text[TEXT_BYTES])
 {
     struct disk_space space;
     char size[SIZE_TEXT_BYTES];
@@ -81,34 +69,34 @@ const char *disk_space_describe(const char *path, uint64_t needed_bytes,
        inodes only if there is space. */
     enum { FEW_FILES = 64, ROOM_BYTES = 1 << 20 };
     if (space.free_files < FEW_FILES && space.free_bytes >= ROOM_BYTES) {
-        (void)snprintf(text, DISK_SPACE_TEXT_BYTES,
+        (void)snprintf(text, TEXT_BYTES,
                        "; '%s' has %s free, but only %" PRIu64 " inodes for files", space.mount,
                        size_format(space.free_bytes, size), space.free_files);
         return text;
     }
-    int n = snprintf(text, DISK_SPACE_TEXT_BYTES, "; '%s' has %s free", space.mount,
+    int n = snprintf(text, TEXT_BYTES, "; '%s' has %s free", space.mount,
                      size_format(space.free_bytes, size));
-    if (needed_bytes > 0 && n > 0 && n < DISK_SPACE_TEXT_BYTES)
-        (void)snprintf(text + n, DISK_SPACE_TEXT_BYTES - (size_t)n,
+    if (needed_bytes > 0 && n > 0 && n < TEXT_BYTES)
+        (void)snprintf(text + n, TEXT_BYTES - (size_t)n,
                        ", %s more are needed", size_format(needed_bytes, size));
     return text;
 }
 
 void disk_space_print_full(const char *dir, const char *reason, uint64_t needed_bytes)
 {
-    char space[DISK_SPACE_TEXT_BYTES];
+    char space[TEXT_BYTES];
     diag_full_disk(dir, "cannot write in '%s': %s%s; free space or change -T", dir, reason,
-                   disk_space_describe(dir, needed_bytes, space));
+                   describe(dir, needed_bytes, space));
 }
 
 void disk_space_print_output_error(const char *name, int error, const char *path,
                                    uint64_t needed_bytes)
 {
-    char space[DISK_SPACE_TEXT_BYTES];
+    char space[TEXT_BYTES];
     const char *problem = error ? strerror(error) : "htslib reports an error";
     if (path && disk_space_is_short(error))
         diag_full_disk(path, "cannot write '%s': %s%s", name, problem,
-                       disk_space_describe(path, needed_bytes, space));
+                       describe(path, needed_bytes, space));
     else
         diag_error("cannot write '%s': %s%s", name,
                    path_is_url(name) ? transfers_problem(error) : problem, diag_advice(error));

@@ -20,12 +20,8 @@ struct disk_space {
 };
 
 /* Reads the free space of the file system of a file or directory. If the path does not exist, takes
-   its parent directory. Returns space->known. */
+   its parent directory. Returns space->known; if false, all is 0. */
 bool disk_space_look(const char *path, struct disk_space *space);
-
-/* Stores how many bytes are free for this user on the file system of a path that exists. Returns
-   0, or -1 with errno set and *free_bytes 0. */
-int disk_space_free(const char *path, uint64_t *free_bytes);
 
 /* True if the errno means that the disk is full or the user's quota is used up. */
 bool disk_space_is_short(int error);
@@ -43,15 +39,5 @@ void disk_space_print_full(const char *dir, const char *reason, uint64_t needed_
  */
 void disk_space_print_output_error(const char *name, int error, const char *path,
                                    uint64_t needed_bytes);
-
-enum { DISK_SPACE_TEXT_BYTES = PATH_MAX + 128 };
-
-/*
- * For tests: writes the part of these errors that is about space, "; '/scratch' has 0 bytes free,
- * 1.5 GB more are needed", or that inodes are used up. Returns text, which is empty if nothing is
- * known.
- */
-const char *disk_space_describe(const char *path, uint64_t needed_bytes,
-                                char text[DISK_SPACE_TEXT_BYTES]);
 
 #endif

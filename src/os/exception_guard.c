@@ -22,10 +22,8 @@
 
 #include <errno.h>
 #include <execinfo.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -47,11 +45,7 @@ static struct {
 
 static _Thread_local bool cleaning_up;
 
-static struct {                 /* see exception_guard_explain */
-    pthread_mutex_t lock;
-    void (*print)(void *arg);
-    void *arg;
-} explanation = {.lock = PTHREAD_MUTEX_INITIALIZER};
+static bool (*_Atomic explain)(void);   /* see exception_guard_explain */
 
 static terminate_handler set_handler(terminate_handler handler)
 {
@@ -107,14 +101,10 @@ static void report_abort(void)
                    diag_library_words());
     if (culprit == UNKNOWN)
         diag_error("the program has given up (abort)%s; please report this", diag_library_words());
-    if (culprit != HTSLIB) return;
-    (void)pthread_mutex_lock(&explanation.lock);
-    if (explanation.print)
-        explanation.print(explanation.arg);
-    else
+    bool (*print)(void) = atomic_load(&explain);
+    if (culprit == HTSLIB && !(print && print()))
         diag_error("htslib has given up%s; an input may be damaged, or htslib has a fault",
                    diag_library_words());
-    (void)pthread_mutex_unlock(&explanation.lock);
 }
 
 static void report(const char *type)
@@ -172,12 +162,9 @@ void exception_guard_give_up(void)
     if (atomic_load(&guard.active) && !cleaning_up) end_process("told");
 }
 
-void exception_guard_explain(void (*print)(void *arg), void *arg)
+void exception_guard_explain(bool (*print)(void))
 {
-    (void)pthread_mutex_lock(&explanation.lock);
-    explanation.print = print;
-    explanation.arg = arg;
-    (void)pthread_mutex_unlock(&explanation.lock);
+    atomic_store(&explain, print);
 }
 
 void exception_guard_begin(void (*clean_up)(void *arg), void *arg)

@@ -15,6 +15,8 @@
 #ifndef ROCKSORT_OS_EXCEPTION_GUARD_H
 #define ROCKSORT_OS_EXCEPTION_GUARD_H
 
+#include <stdbool.h>
+
 /* clean_up (or NULL) is called with arg, once, in the thread that failed, while all other threads
    keep running. That thread may hold any lock: clean_up must not call RocksDB, and must not wait
    for a lock of ours without a time limit. If clean_up fails in the same way, the process ends at
@@ -26,10 +28,9 @@ void exception_guard_end(void);
    same conditions as exception_guard_no_memory. */
 void exception_guard_give_up(void);
 
-/* From now on print(arg) explains by diag_error why htslib has aborted; NULL: use the general
-   message. It runs in the thread that failed, while other threads keep running. When this function
-   returns, no thread runs an earlier `print`. */
-void exception_guard_explain(void (*print)(void *arg), void *arg);
+/* From now on print() explains by diag_error why htslib has aborted, or returns false. It runs in
+   the thread that failed, while other threads keep running. */
+void exception_guard_explain(bool (*print)(void));
 
 /* Call it when an allocation has failed. Between begin and end it ends the process; before begin,
    after end, and within clean_up it returns. */

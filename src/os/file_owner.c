@@ -1,8 +1,6 @@
 /* file_owner.c -- see file_owner.h. */
-#define _GNU_SOURCE             /* mkostemp */
 #include "os/file_owner.h"
 
-#include "util/path.h"
 #include "util/words.h"
 #include "util/xalloc.h"
 
@@ -26,21 +24,16 @@ static const char *const reach_names[] = {"none", "host", "all"};
 
 enum file_lock file_lock_try(int fd)
 {
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0) return FILE_LOCK_HELD;
-    if (errno == EWOULDBLOCK) return FILE_LOCK_BUSY;
-    bool has_none = errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP || errno == EINVAL;
-    return has_none ? FILE_LOCK_NONE : FILE_LOCK_ERROR;
-}
-
-enum file_lock file_lock_patiently(int fd)
-{
     enum { TRIES = 10, WAIT_MICROSECONDS = 20000 };
-    enum file_lock lock = file_lock_try(fd);
-    for (int i = 0; lock == FILE_LOCK_BUSY && i < TRIES; i++) {
+    for (int i = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; i++) {
+        bool has_none = errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP ||
+                        errno == EINVAL;
+        if (has_none) return FILE_LOCK_NONE;
+        if (errno != EWOULDBLOCK) return FILE_LOCK_ERROR;
+        if (i == TRIES) return FILE_LOCK_BUSY;
         (void)usleep(WAIT_MICROSECONDS);
-        lock = file_lock_try(fd);
     }
-    return lock;
+    return FILE_LOCK_HELD;
 }
 
 void file_lock_drop(int fd)
@@ -197,15 +190,10 @@ static int read_owner(int fd, struct file_owner *owner)
 /* True if a process runs as the same user as this one. */
 static bool is_of_user(long process)
 {
-    char path[64], line[128];
-    unsigned long user = 0;
-    bool found = false;
-    (void)snprintf(path, sizeof path, "/proc/%ld/status", process);
-    FILE *file = fopen(path, "re");
-    while (file && !found && fgets(line, sizeof line, file))
-        found = sscanf(line, "Uid: %*u %lu", &user) == 1;
-    if (file) (void)fclose(file);
-    return found && user == (unsigned long)geteuid();
+    char path[64];
+    struct stat st;
+    (void)snprintf(path, sizeof path, "/proc/%ld", process);
+    return stat(path, &st) == 0 && st.st_uid == geteuid();
 }
 
 /* True if the process has this file open, or if that cannot be seen. False for a process of another
@@ -227,18 +215,15 @@ static bool process_has_open(long process, const struct stat *st)
     return found;
 }
 
-static bool has_same_kernel(const struct file_owner *a, const struct file_owner *b)
-{
-    return strcmp(a->boot, b->boot) == 0 && strcmp(a->boot, "?") != 0;
-}
-
 enum file_owner_state file_owner_judge(const struct file_owner *owner,
                                        const struct file_owner *self, bool has_open)
 {
     if (self->reach == LOCK_REACH_ALL && owner->reach == LOCK_REACH_ALL) return FILE_OWNER_DEAD;
-    if (!has_same_kernel(owner, self)) return FILE_OWNER_UNKNOWN;
+    bool same_host = strcmp(owner->host, self->host) == 0 && strcmp(owner->host, "?") != 0;
+    bool same_kernel = strcmp(owner->boot, self->boot) == 0 && strcmp(owner->boot, "?") != 0;
+    if (!same_kernel) return same_host ? FILE_OWNER_ON_NAMESAKE : FILE_OWNER_ON_HOST;
     if (self->reach != LOCK_REACH_NONE && owner->reach != LOCK_REACH_NONE) return FILE_OWNER_DEAD;
-    if (strcmp(owner->processes, self->processes) != 0) return FILE_OWNER_UNKNOWN;
+    if (strcmp(owner->processes, self->processes) != 0) return FILE_OWNER_IN_CONTAINER;
     return has_open ? FILE_OWNER_ALIVE : FILE_OWNER_DEAD;
 }
 
@@ -248,52 +233,22 @@ enum file_owner_state file_owner_look(int fd, enum file_lock lock, struct file_o
     struct stat st;
     int r = read_owner(fd, owner);
     if (r == 0) return FILE_OWNER_DEAD;
-    if (r < 0 || fstat(fd, &st) < 0) return FILE_OWNER_UNKNOWN;
+    if (r < 0 || fstat(fd, &st) < 0) return FILE_OWNER_ON_HOST;
     file_owner_self(fd, lock, &self);
     /* This process has it open itself. */
     bool has_open = owner->process != self.process && process_has_open(owner->process, &st);
     return file_owner_judge(owner, &self, has_open);
 }
 
-enum file_owner_place file_owner_find_place(const struct file_owner *owner,
-                                            const struct file_owner *self)
-{
-    if (has_same_kernel(owner, self)) return FILE_OWNER_IN_CONTAINER;
-    bool same = strcmp(owner->host, self->host) == 0 && strcmp(owner->host, "?") != 0;
-    return same ? FILE_OWNER_ON_NAMESAKE : FILE_OWNER_ON_HOST;
-}
-
 /* ---- outputs ---- */
 
-/* Stores the time of the file system's clock, from a new file beside `path`. Returns 0 or -1. */
-static int look_at_clock(const char *path, time_t *now)
-{
-    struct stat st;
-    char *dir = path_parent(path), *name = xasprintf("%s/.rocksort-clock-XXXXXX", dir);
-    int fd = mkostemp(name, O_CLOEXEC), r = -1;
-    if (fd >= 0) {
-        r = fstat(fd, &st);
-        (void)unlink(name);
-        (void)close(fd);
-    }
-    if (r == 0) *now = st.st_mtime;
-    free(name);
-    free(dir);
-    return r;
-}
-
-bool file_owner_is_recent(const char *path, const struct stat *st)
+bool file_owner_writes_output(int fd, long process)
 {
     enum { RECENT_SECONDS = 600 };      /* a network disk may stall for minutes */
-    time_t now = 0;
-    return look_at_clock(path, &now) < 0 || difftime(now, st->st_mtime) < RECENT_SECONDS;
-}
-
-bool file_owner_writes_output(int fd, const char *path, long process)
-{
     struct stat st;
     struct statfs fs;
     if (fstat(fd, &st) < 0 || fstatfs(fd, &fs) < 0) return true;
     if (process != (long)getpid() && process_has_open(process, &st)) return true;
-    return !reaches_all((unsigned long)fs.f_type & 0xffffffff) && file_owner_is_recent(path, &st);
+    return !reaches_all((unsigned long)fs.f_type & 0xffffffff) &&
+           difftime(time(NULL), st.st_mtime) < RECENT_SECONDS;
 }

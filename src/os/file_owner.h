@@ -44,10 +44,9 @@ enum file_lock {
     FILE_LOCK_ERROR,            /* errno says why */
 };
 
-/* Tries to lock an open file. file_lock_patiently retries for 0.2 seconds, because a process that
-   only checks the file holds its lock for a moment. */
+/* Tries for 0.2 seconds to lock an open file: a process that only checks the file holds its lock
+   for a moment. */
 enum file_lock file_lock_try(int fd);
-enum file_lock file_lock_patiently(int fd);
 
 /* Releases the lock; the descriptor stays open. */
 void file_lock_drop(int fd);
@@ -77,7 +76,11 @@ struct file_owner {
 enum file_owner_state {
     FILE_OWNER_DEAD,
     FILE_OWNER_ALIVE,
-    FILE_OWNER_UNKNOWN,         /* it may live on the host that the file names */
+    /* It may be alive: */
+    FILE_OWNER_ON_HOST,         /* on the host that the file names */
+    FILE_OWNER_IN_CONTAINER,    /* on this host, in a container that this process does not see */
+    FILE_OWNER_ON_NAMESAKE,     /* on another host with the same name; or it is dead, because this
+                                   host was restarted since */
 };
 
 /* Describes this process, which has tried to lock the open file. */
@@ -91,17 +94,6 @@ int file_owner_write(int fd, const struct file_owner *owner);
    HELD or NONE. Stores the owner that the file names. */
 enum file_owner_state file_owner_look(int fd, enum file_lock lock, struct file_owner *owner);
 
-/* Where an owner in the state UNKNOWN may run. */
-enum file_owner_place {
-    FILE_OWNER_ON_HOST,         /* on the host that it names */
-    FILE_OWNER_IN_CONTAINER,    /* on this host, in a container that this process does not see */
-    FILE_OWNER_ON_NAMESAKE,     /* on another host with the same name; or it is dead, because this
-                                   host was restarted since */
-};
-
-enum file_owner_place file_owner_find_place(const struct file_owner *owner,
-                                            const struct file_owner *self);
-
 /* Applies the rule above to a file that is not empty. `has_open`: the process of this host with the
    owner's PID has the file open. */
 enum file_owner_state file_owner_judge(const struct file_owner *owner,
@@ -109,12 +101,9 @@ enum file_owner_state file_owner_judge(const struct file_owner *owner,
 
 /* Applies the rule to a temporary output that this process has opened and locked. `process` is the
    PID in its name. True if the process of this host with that PID has the file open, or if the file
-   is recent and another host may be writing it without a lock that is visible here. */
-bool file_owner_writes_output(int fd, const char *path, long process);
-
-/* True if a file was changed in the last ten minutes, by the clock of its file system: compares it
-   with a new file beside it. Also true if that file cannot be made. */
-bool file_owner_is_recent(const char *path, const struct stat *st);
+   was changed in the last ten minutes and another host may be writing it without a lock that is
+   visible here. */
+bool file_owner_writes_output(int fd, long process);
 
 /* Returns how far locks reach on a file system, given its magic number (statfs) and its mount
    options (NULL: unknown). */

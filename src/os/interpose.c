@@ -112,17 +112,6 @@ int posix_memalign(void **mem, size_t alignment, size_t n_bytes)
 
 /* ---- page cache ---- */
 
-/* Finds the function that one of ours replaces. *known keeps the address between calls. */
-static void find_next(void *_Atomic *known, const char *name, void *function)
-{
-    void *address = atomic_load(known);
-    if (!address) {
-        find_function(RTLD_NEXT, name, &address);
-        atomic_store(known, address);
-    }
-    memcpy(function, &address, sizeof address);
-}
-
 int posix_fadvise(int fd, off_t offset, off_t n_bytes, int advice)
 {
     if (advice == POSIX_FADV_DONTNEED) return 0;
@@ -134,9 +123,8 @@ int posix_fadvise(int fd, off_t offset, off_t n_bytes, int advice)
 
 int sync_file_range(int fd, off_t offset, off_t n_bytes, unsigned flags)
 {
-    static void *_Atomic known;
-    int (*sync_range)(int, off_t, off_t, unsigned);
-    find_next(&known, "sync_file_range", &sync_range);
+    int (*sync_range)(int, off_t, off_t, unsigned) = NULL;
+    find_function(RTLD_NEXT, "sync_file_range", &sync_range);
     int r = sync_range(fd, offset, n_bytes, flags);
     if (r < 0 && n_bytes == 0 && flags == 0) errno = ENOSYS;
     return r;
@@ -197,9 +185,8 @@ static int check_sync(int fd, int result)
 #define SYNC_FUNCTION(name)                                                                        \
     int name(int fd)                                                                               \
     {                                                                                              \
-        static void *_Atomic known;                                                                \
-        int (*sync_fd)(int);                                                                       \
-        find_next(&known, #name, &sync_fd);                                                        \
+        int (*sync_fd)(int) = NULL;                                                                \
+        find_function(RTLD_NEXT, #name, &sync_fd);                                                 \
         return is_skipped(fd) ? 0 : check_sync(fd, sync_fd(fd));                                   \
     }
 

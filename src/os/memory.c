@@ -34,92 +34,75 @@ static bool read_word(FILE *file, const char *word, uint64_t *value)
 
 /* ---- control groups ---- */
 
-enum { PATH_BYTES = 512, FILE_BYTES = PATH_BYTES + 256 };
+enum { PATH_BYTES = 512, FILE_BYTES = 2 * PATH_BYTES };
 
-struct group {
-    const char *root;           /* directory of the hierarchy; v1 has one for each controller */
-    const char *path;           /* of the group, below root */
-};
-
-static FILE *open_file(const struct group *group, const char *name)
+static FILE *open_file(const char *dir, const char *name)
 {
     char path[FILE_BYTES];
-    int n = snprintf(path, sizeof path, "%s%s/%s", group->root, group->path, name);
+    int n = snprintf(path, sizeof path, "%s/%s", dir, name);
     return n > 0 && (size_t)n < sizeof path ? fopen(path, "r") : NULL;
 }
 
-/* Reads the number in a file of one line; returns false if there is none: it may say "max". */
-static bool read_number(const struct group *group, const char *name, uint64_t *value)
+/* Reads at most two numbers from a file of one line, and returns how many there are: it may say
+   "max". Bytes are exact up to 8 PiB. */
+static int read_numbers(const char *dir, const char *name, double numbers[2])
 {
-    FILE *file = open_file(group, name);
-    if (!file) return false;
-    bool found = fscanf(file, "%" SCNu64, value) == 1;
-    (void)fclose(file);
-    return found;
+    FILE *file = open_file(dir, name);
+    int n = file ? fscanf(file, "%lf %lf", &numbers[0], &numbers[1]) : 0;
+    if (file) (void)fclose(file);
+    return n;
 }
 
-struct memory_names {
-    const char *limit, *used, *unused_cache;
-};
-
-static void look_at_memory(const struct group *group, const struct memory_names *names,
-                           struct cgroup *limits)
+static void look_at_memory(const char *dir, struct cgroup *limits)
 {
-    uint64_t limit, used, cache;
-    if (!read_number(group, names->limit, &limit)) return;
-    if (limit < limits->limit_bytes) limits->limit_bytes = limit;
-    if (!read_number(group, names->used, &used)) used = 0;
-    if (read_word(open_file(group, "memory.stat"), names->unused_cache, &cache))
-        used = used > cache ? used - cache : 0;
-    uint64_t left = limit > used ? limit - used : 0;
-    if (left < limits->free_bytes) limits->free_bytes = left;
+    static const struct {
+        const char *limit, *used, *unused_cache;
+    } names[] = {{"memory.max", "memory.current", "inactive_file"},
+                 {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        double limit[2], used[2];
+        uint64_t cache;
+        if (read_numbers(dir, names[i].limit, limit) < 1) continue;
+        if (read_numbers(dir, names[i].used, used) < 1) *used = 0;
+        if (read_word(open_file(dir, "memory.stat"), names[i].unused_cache, &cache))
+            *used = *used > (double)cache ? *used - (double)cache : 0;
+        uint64_t left = *limit > *used ? (uint64_t)(*limit - *used) : 0;
+        if (*limit < (double)limits->limit_bytes) limits->limit_bytes = (uint64_t)*limit;
+        if (left < limits->free_bytes) limits->free_bytes = left;
+    }
 }
 
-/* v1 has two files, and a quota of -1 if there is no limit; v2 one: "200000 100000", "max 100000".
+/* v2 has one file: "200000 100000", "max 100000"; v1 two, and a quota of -1 if there is no limit.
    */
-static void look_at_cpus(const struct group *group, bool is_v2, struct cgroup *limits)
+static void look_at_cpus(const char *dir, struct cgroup *limits)
 {
-    int64_t quota = -1;
-    uint64_t period = 0;
-    FILE *file = open_file(group, is_v2 ? "cpu.max" : "cpu.cfs_quota_us");
-    if (!file) return;
-    int n = fscanf(file, "%" SCNd64 " %" SCNu64, &quota, &period);
-    (void)fclose(file);
-    if (!is_v2 && !read_number(group, "cpu.cfs_period_us", &period)) return;
-    if (n < 1 || quota <= 0 || period == 0) return;
-    double cpus = (double)quota / (double)period;
+    double quota[2], period[2];
+    if (read_numbers(dir, "cpu.max", quota) == 2)
+        *period = quota[1];
+    else if (read_numbers(dir, "cpu.cfs_quota_us", quota) < 1 ||
+             read_numbers(dir, "cpu.cfs_period_us", period) < 1)
+        return;
+    if (*quota <= 0 || *period <= 0) return;
+    double cpus = *quota / *period;
     if (limits->cpus <= 0 || cpus < limits->cpus) limits->cpus = cpus;
 }
 
-enum kind { MEMORY_1, CPU_1, BOTH_2 };
-
-static void look_at_group(const struct group *group, enum kind kind, struct cgroup *limits)
+/* Reads the limits of a group and of all groups above it: v1 and v2 call their files differently.
+   root: of the hierarchy; v1 has one for each controller. Changes the path. */
+static void look_upwards(const char *root, char *path, struct cgroup *limits)
 {
-    static const struct memory_names names_1 = {"memory.limit_in_bytes", "memory.usage_in_bytes",
-                                                "total_inactive_file"};
-    static const struct memory_names names_2 = {"memory.max", "memory.current", "inactive_file"};
-    if (kind == CPU_1) look_at_cpus(group, false, limits);
-    if (kind == MEMORY_1) look_at_memory(group, &names_1, limits);
-    if (kind != BOTH_2) return;
-    look_at_cpus(group, true, limits);
-    look_at_memory(group, &names_2, limits);
-}
-
-/* Reads the limits of a group and of all groups above it. Changes the path. */
-static void look_upwards(const char *root, char *path, enum kind kind, struct cgroup *limits)
-{
+    char dir[FILE_BYTES];
     do {
-        look_at_group(&(struct group){root, path}, kind, limits);
+        (void)snprintf(dir, sizeof dir, "%s%s", root, path);
+        look_at_memory(dir, limits);
+        look_at_cpus(dir, limits);
     } while (path_go_up(path));
 }
 
 /* Reads the limits of the groups of one line of the list. Changes the line. */
 static void look_at_line(char *line, const char *root, struct cgroup *limits)
 {
-    static const struct {
-        const char *controller;
-        enum kind kind;
-    } kinds[] = {{"memory", MEMORY_1}, {"cpu", CPU_1}};
+    static const char *const names[] = {"memory", "cpu"};
     char below[PATH_BYTES], path[PATH_BYTES];
     line[strcspn(line, "\n")] = '\0';
     char *controllers = strchr(line, ':');
@@ -127,13 +110,12 @@ static void look_at_line(char *line, const char *root, struct cgroup *limits)
     if (!group) return;
     *group++ = '\0';
     controllers++;
-    if (!*controllers) look_upwards(root, group, BOTH_2, limits);
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        if (!words_list_has(controllers, kinds[i].controller)) continue;
-        int n = snprintf(below, sizeof below, "%s/%s", root, kinds[i].controller);
-        if (n < 0 || (size_t)n >= sizeof below) continue;
+    if (!*controllers) look_upwards(root, group, limits);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (!words_list_has(controllers, names[i])) continue;
+        (void)snprintf(below, sizeof below, "%s/%s", root, names[i]);
         memcpy(path, group, strlen(group) + 1);
-        look_upwards(below, path, kinds[i].kind, limits);
+        look_upwards(below, path, limits);
     }
 }
 

@@ -1,9 +1,9 @@
 /*
  * tape.c -- see tape.h.
  *
- * Each stream has a table of the places of its pages, 8 bytes a page. With little memory pages are
- * small, and there may be hundreds of millions. When the tables of all streams take too much
- * memory, their first places also go to the file: a *leaf* is a page full of places of pages.
+ * When the memory is full, all full pages go to the file, stream by stream. So pages of a stream
+ * lie next to each other, and its table has an entry for each such extent. With little memory pages
+ * are small, and there may be hundreds of millions: the entries are small, too.
  */
 #include "os/tape.h"
 
@@ -21,34 +21,29 @@
 
 enum {
     SUM_BYTES = sizeof(uint32_t),       /* the checksum after the bytes of a page in a file */
-    PLACE_FILE_BITS = 8,        /* of the number of a place */
     MIN_PAGE_BYTES = 1024,
     MAX_PAGE_BYTES = 1 << 20,   /* a rotating disk reads it in the time of a seek */
     PAGES_PER_STREAM = 4,       /* pages in memory that a stream should have */
-    TABLES_SHARE = 8,           /* tables may take this part of the memory for pages, in addition */
 };
 
-union page {
-    uint8_t *bytes;             /* in memory, with room for the checksum */
-    uint64_t place;             /* in a file: the number of pages before it, and the number of the
-                                   file */
-};
+struct extent {                 /* pages of a stream that lie next to each other in the files */
+    uint32_t place;             /* how many pages were written before the first one */
+    uint8_t n;
+} __attribute__((packed));
 
 struct stream {
-    union page *pages;          /* those whose places are in no leaf */
+    uint8_t **pages;            /* in memory, each with room for the checksum */
     size_t room;
-    size_t n_pages;             /* all pages */
-    size_t n_in_leaves;         /* pages whose places are in leaves */
-    size_t first_in_memory;     /* pages before it are in a file */
-    uint64_t *leaves;           /* their places */
-    size_t leaves_room;
+    size_t n_stored;            /* pages before those: they are in a file */
+    struct extent *extents;     /* of these */
+    size_t n_extents, extents_room;
     uint64_t n_bytes;
 };
 
 struct temp_file {
     int fd;
     char *dir;                  /* where it is, for messages */
-    uint64_t n_pages;
+    uint32_t first;             /* pages in the files before it */
 };
 
 struct tape_set {
@@ -56,9 +51,8 @@ struct tape_set {
     struct temp_places places;
     size_t page_bytes;
     size_t n_pages, max_pages;  /* in memory */
-    size_t leaf_pages;          /* places in a leaf */
-    size_t n_places, max_places;        /* of pages in files, in the tables of all streams */
     struct stream *streams;
+    uint32_t n_stored;          /* pages in all files */
     struct temp_file *files;    /* one for each prefix; pages go to the last one that is open */
     unsigned n_files;           /* that are open */
 };
@@ -74,17 +68,15 @@ struct tape_set *tape_set_create(unsigned n_streams, size_t memory_bytes,
     while (2 * stored_bytes <= page_bytes && stored_bytes < MAX_PAGE_BYTES) stored_bytes *= 2;
     s->page_bytes = stored_bytes - SUM_BYTES;
     s->max_pages = memory_bytes / stored_bytes;
-    s->leaf_pages = s->page_bytes / sizeof(uint64_t);
-    s->max_places = memory_bytes / TABLES_SHARE / sizeof(union page);
     s->streams = xcalloc(n_streams, sizeof *s->streams);
     s->files = xcalloc(places->n_prefixes, sizeof *s->files);
     return s;
 }
 
-/* A page whose place is in no leaf. */
-static union page *listed_page(const struct stream *stream, size_t number)
+/* Returns how many pages of a stream are in memory. */
+static size_t n_in_memory(const struct tape_set *s, const struct stream *stream)
 {
-    return &stream->pages[number - stream->n_in_leaves];
+    return (size_t)((stream->n_bytes + s->page_bytes - 1) / s->page_bytes) - stream->n_stored;
 }
 
 void tape_set_destroy(struct tape_set *s)
@@ -92,10 +84,9 @@ void tape_set_destroy(struct tape_set *s)
     if (!s) return;
     for (unsigned i = 0; i < s->n_streams; i++) {
         struct stream *stream = &s->streams[i];
-        for (size_t k = stream->first_in_memory; k < stream->n_pages; k++)
-            free(listed_page(stream, k)->bytes);
+        for (size_t k = n_in_memory(s, stream); k-- > 0;) free(stream->pages[k]);
         free(stream->pages);
-        free(stream->leaves);
+        free(stream->extents);
     }
     for (unsigned i = 0; i < s->n_files; i++) {
         (void)close(s->files[i].fd);
@@ -120,6 +111,7 @@ static int open_file(struct tape_set *s)
     file->fd = temp_dir_open_file(s->places.prefixes[s->n_files], s->places.output,
                                   &file->dir);
     if (file->fd < 0) return -1;
+    file->first = s->n_stored;
     s->n_files++;
     return 0;
 }
@@ -138,24 +130,26 @@ static int report_damage(const char *dir)
     return -1;
 }
 
-static const struct temp_file *file_of(const struct tape_set *s, uint64_t place)
+/* Returns the file of a page, given how many pages were written before it. */
+static const struct temp_file *file_of(const struct tape_set *s, uint32_t place)
 {
-    return &s->files[place & ((1 << PLACE_FILE_BITS) - 1)];
+    unsigned number = s->n_files - 1;
+    while (s->files[number].first > place) number--;
+    return &s->files[number];
 }
 
-static off_t offset_of(const struct tape_set *s, uint64_t place)
+static off_t offset_of(const struct tape_set *s, uint32_t place)
 {
-    return (off_t)((place >> PLACE_FILE_BITS) * stored_bytes(s));
+    return (off_t)(place - file_of(s, place)->first) * (off_t)stored_bytes(s);
 }
 
-/* Writes a page with its checksum. Returns 0, or an errno. */
-static int write_bytes(const struct tape_set *s, uint64_t place, const uint8_t *bytes)
+/* Writes a page, with its checksum, to the last file. Returns 0, or an errno. */
+static int write_bytes(const struct tape_set *s, const uint8_t *bytes)
 {
-    off_t at = offset_of(s, place);
+    off_t at = offset_of(s, s->n_stored);
     for (size_t done = 0; done < stored_bytes(s);) {
-        ssize_t n = pwrite(file_of(s, place)->fd, bytes + done, stored_bytes(s) - done,
+        ssize_t n = pwrite(s->files[s->n_files - 1].fd, bytes + done, stored_bytes(s) - done,
                            at + (off_t)done);
-        if (n < 0 && errno == EINTR) continue;
         if (n <= 0) return n < 0 ? errno : ENOSPC;
         done += (size_t)n;
     }
@@ -163,13 +157,12 @@ static int write_bytes(const struct tape_set *s, uint64_t place, const uint8_t *
 }
 
 /* Reads a page and verifies it; `bytes` has room for the checksum. */
-static int read_page(const struct tape_set *s, uint64_t place, uint8_t *bytes)
+static int read_page(const struct tape_set *s, uint32_t place, uint8_t *bytes)
 {
     const struct temp_file *file = file_of(s, place);
     off_t at = offset_of(s, place);
     for (size_t done = 0; done < stored_bytes(s);) {
         ssize_t n = pread(file->fd, bytes + done, stored_bytes(s) - done, at + (off_t)done);
-        if (n < 0 && errno == EINTR) continue;
         if (n <= 0) return report_file(file, "read", n < 0 ? errno : EIO);
         done += (size_t)n;
     }
@@ -177,62 +170,36 @@ static int read_page(const struct tape_set *s, uint64_t place, uint8_t *bytes)
     return memcmp(&sum, bytes + s->page_bytes, sizeof sum) == 0 ? 0 : report_damage(file->dir);
 }
 
-static uint64_t take_place(struct tape_set *s)
+/* Adds the page that was written last to the table of its stream. */
+static void list_page(const struct tape_set *s, struct stream *stream)
 {
-    unsigned number = s->n_files - 1;
-    return s->files[number].n_pages++ << PLACE_FILE_BITS | number;
+    uint32_t place = s->n_stored - 1;
+    size_t n = stream->n_extents;
+    struct extent *last = n > 0 ? &stream->extents[n - 1] : NULL;
+    stream->n_stored++;
+    if (last && last->n < UINT8_MAX && last->place + last->n == place) {
+        last->n++;
+        return;
+    }
+    xgrow(&stream->extents, &stream->extents_room, n + 1, n / 16, sizeof *stream->extents);
+    stream->extents[stream->n_extents++] = (struct extent){place, 1};
 }
 
-/* Writes a page to the last file; if its disk is full, to a file in the next directory. Stores its
-   place. */
-static int write_page(struct tape_set *s, uint8_t *bytes, uint64_t *place)
+/* Writes a page to the last file; if its disk is full, to a file in the next directory. */
+static int write_page(struct tape_set *s, struct stream *stream, uint8_t *bytes)
 {
+    int error;
     uint32_t sum = (uint32_t)long_hash(bytes, s->page_bytes);
     memcpy(bytes + s->page_bytes, &sum, sizeof sum);
-    for (;;) {
-        *place = take_place(s);
-        int error = write_bytes(s, *place, bytes);
-        if (error == 0) return 0;
+    while ((error = s->n_stored < UINT32_MAX ? write_bytes(s, bytes) : EFBIG) != 0) {
         bool is_full = error == ENOSPC || error == EDQUOT;
         if (!is_full || s->n_files == s->places.n_prefixes)
-            return report_file(file_of(s, *place), "write", error);
+            return report_file(&s->files[s->n_files - 1], "write", error);
         if (open_file(s) < 0) return -1;
     }
-}
-
-/* Moves the first places of a table to a new leaf. `bytes` has room for a page. */
-static int make_leaf(struct tape_set *s, struct stream *stream, uint8_t *bytes)
-{
-    size_t n = s->leaf_pages, n_leaves = stream->n_in_leaves / n;
-    size_t n_left = stream->n_pages - stream->n_in_leaves - n;
-    memset(bytes, 0, s->page_bytes);
-    memcpy(bytes, stream->pages, n * sizeof *stream->pages);
-    xgrow(&stream->leaves, &stream->leaves_room, n_leaves + 1, n_leaves / 2,
-          sizeof *stream->leaves);
-    if (write_page(s, bytes, &stream->leaves[n_leaves]) < 0) return -1;
-    memmove(stream->pages, stream->pages + n, n_left * sizeof *stream->pages);
-    stream->n_in_leaves += n;
-    s->n_places -= n;
+    s->n_stored++;
+    list_page(s, stream);
     return 0;
-}
-
-/* Makes as many leaves as the tables can fill. */
-static int make_leaves(struct tape_set *s)
-{
-    uint8_t *bytes = xmalloc(stored_bytes(s));
-    int r = 0;
-    for (unsigned i = 0; i < s->n_streams && r == 0; i++) {
-        struct stream *stream = &s->streams[i];
-        size_t before = stream->n_in_leaves;
-        while (r == 0 && stream->first_in_memory - stream->n_in_leaves >= s->leaf_pages)
-            r = make_leaf(s, stream, bytes);
-        size_t n_left = stream->n_pages - stream->n_in_leaves;
-        if (stream->n_in_leaves == before || stream->room <= 2 * n_left) continue;
-        stream->pages = xrealloc(stream->pages, (n_left + 1) * sizeof *stream->pages);
-        stream->room = n_left + 1;
-    }
-    free(bytes);
-    return r;
 }
 
 /* Writes the full pages of all streams to a file. */
@@ -241,18 +208,16 @@ static int write_full_pages(struct tape_set *s)
     if (s->n_files == 0 && open_file(s) < 0) return -1;
     for (unsigned i = 0; i < s->n_streams; i++) {
         struct stream *stream = &s->streams[i];
-        size_t n_full = (size_t)(stream->n_bytes / s->page_bytes);
-        for (; stream->first_in_memory < n_full; stream->first_in_memory++) {
-            union page *page = listed_page(stream, stream->first_in_memory);
-            uint64_t place;
-            if (write_page(s, page->bytes, &place) < 0) return -1;
-            free(page->bytes);
-            page->place = place;
-            s->n_pages--;
-            s->n_places++;
-        }
+        size_t n_all = n_in_memory(s, stream), n = 0;
+        size_t n_full = (size_t)(stream->n_bytes / s->page_bytes) - stream->n_stored;
+        int r = 0;
+        while (r == 0 && n < n_full)
+            if ((r = write_page(s, stream, stream->pages[n])) == 0) free(stream->pages[n++]);
+        for (size_t k = n; k < n_all; k++) stream->pages[k - n] = stream->pages[k];
+        s->n_pages -= n;
+        if (r < 0) return -1;
     }
-    return s->n_places > s->max_places ? make_leaves(s) : 0;
+    return 0;
 }
 
 /* ---- appending ---- */
@@ -260,10 +225,9 @@ static int write_full_pages(struct tape_set *s)
 static int add_page(struct tape_set *s, struct stream *stream)
 {
     if (s->n_pages >= s->max_pages && write_full_pages(s) < 0) return -1;
-    size_t n_listed = stream->n_pages - stream->n_in_leaves;
-    xgrow(&stream->pages, &stream->room, n_listed + 1, n_listed / 2, sizeof *stream->pages);
-    stream->pages[n_listed] = (union page){.bytes = xmalloc(stored_bytes(s))};
-    stream->n_pages++;
+    size_t n = n_in_memory(s, stream);
+    xgrow(&stream->pages, &stream->room, n + 1, n / 2, sizeof *stream->pages);
+    stream->pages[n] = xmalloc(stored_bytes(s));
     s->n_pages++;
     return 0;
 }
@@ -273,13 +237,10 @@ int tape_set_append(struct tape_set *s, unsigned number, const void *bytes, size
     struct stream *stream = &s->streams[number];
     const uint8_t *from = bytes;
     while (n_bytes > 0) {
-        if (stream->n_bytes == (uint64_t)stream->n_pages * s->page_bytes &&
-            add_page(s, stream) < 0)
-            return -1;
-        union page *last = listed_page(stream, stream->n_pages - 1);
         size_t used = (size_t)(stream->n_bytes % s->page_bytes), n = s->page_bytes - used;
+        if (used == 0 && add_page(s, stream) < 0) return -1;
         if (n > n_bytes) n = n_bytes;
-        memcpy(last->bytes + used, from, n);
+        memcpy(stream->pages[stream->n_bytes / s->page_bytes - stream->n_stored] + used, from, n);
         stream->n_bytes += n;
         from += n;
         n_bytes -= n;
@@ -301,9 +262,7 @@ uint64_t tape_set_all_bytes(const struct tape_set *s)
 
 uint64_t tape_set_file_bytes(const struct tape_set *s)
 {
-    uint64_t n = 0;
-    for (unsigned i = 0; i < s->n_files; i++) n += s->files[i].n_pages;
-    return n * stored_bytes(s);
+    return (uint64_t)s->n_stored * stored_bytes(s);
 }
 
 /* ---- reading ---- */
@@ -311,11 +270,10 @@ uint64_t tape_set_file_bytes(const struct tape_set *s)
 void tape_set_advise(struct tape_set *s, unsigned number)
 {
     const struct stream *stream = &s->streams[number];
-    /* The pages in leaves are more than the page cache should hold at a time. */
-    for (size_t i = stream->n_in_leaves; i < stream->first_in_memory; i++) {
-        uint64_t place = listed_page(stream, i)->place;
-        (void)posix_fadvise(file_of(s, place)->fd, offset_of(s, place), (off_t)stored_bytes(s),
-                            POSIX_FADV_WILLNEED);
+    for (size_t i = 0; i < stream->n_extents; i++) {
+        const struct extent *extent = &stream->extents[i];
+        (void)posix_fadvise(file_of(s, extent->place)->fd, offset_of(s, extent->place),
+                            (off_t)(extent->n * stored_bytes(s)), POSIX_FADV_WILLNEED);
     }
 }
 
@@ -324,18 +282,18 @@ void tape_reader_begin(struct tape_reader *reader, struct tape_set *streams, uns
     reader->streams = streams;
     reader->stream = stream;
     reader->at = 0;
-    reader->page.place = reader->leaf.place = 0;
+    reader->extent = reader->extent_first = 0;
+    reader->place = 0;
 }
 
-/* Reads a page unless it was the last one read. Returns its bytes, or NULL after a message. */
-static const uint8_t *fetch(const struct tape_set *s, struct fetched_page *page, uint64_t place)
+/* Returns where a page is in the files. */
+static uint32_t find_place(struct tape_reader *reader, size_t number)
 {
-    if (page->place == place + 1) return page->bytes;
-    xgrow(&page->bytes, &page->room, stored_bytes(s), 0, 1);
-    page->place = 0;
-    if (read_page(s, place, page->bytes) < 0) return NULL;
-    page->place = place + 1;
-    return page->bytes;
+    const struct extent *extents = reader->streams->streams[reader->stream].extents;
+    if (number < reader->extent_first) reader->extent = reader->extent_first = 0;
+    while (number - reader->extent_first >= extents[reader->extent].n)
+        reader->extent_first += extents[reader->extent++].n;
+    return extents[reader->extent].place + (uint32_t)(number - reader->extent_first);
 }
 
 /* Returns the bytes of a page, or NULL after a message. */
@@ -343,14 +301,14 @@ static const uint8_t *page_bytes(struct tape_reader *reader, size_t number)
 {
     const struct tape_set *s = reader->streams;
     const struct stream *stream = &s->streams[reader->stream];
-    if (number >= stream->first_in_memory) return listed_page(stream, number)->bytes;
-    if (number >= stream->n_in_leaves)
-        return fetch(s, &reader->page, listed_page(stream, number)->place);
-    const uint8_t *leaf = fetch(s, &reader->leaf, stream->leaves[number / s->leaf_pages]);
-    uint64_t place;
-    if (!leaf) return NULL;
-    memcpy(&place, leaf + number % s->leaf_pages * sizeof place, sizeof place);
-    return fetch(s, &reader->page, place);
+    if (number >= stream->n_stored) return stream->pages[number - stream->n_stored];
+    uint32_t place = find_place(reader, number);
+    if (reader->place == (uint64_t)place + 1) return reader->page;
+    xgrow(&reader->page, &reader->page_room, stored_bytes(s), 0, 1);
+    reader->place = 0;
+    if (read_page(s, place, reader->page) < 0) return NULL;
+    reader->place = (uint64_t)place + 1;
+    return reader->page;
 }
 
 const uint8_t *tape_read(struct tape_reader *reader, size_t n_bytes)
@@ -382,15 +340,9 @@ uint64_t tape_left(const struct tape_reader *reader)
     return reader->streams->streams[reader->stream].n_bytes - reader->at;
 }
 
-bool tape_is_at_end(const struct tape_reader *reader)
-{
-    return tape_left(reader) == 0;
-}
-
 void tape_reader_release(struct tape_reader *reader)
 {
     free(reader->bytes);
-    free(reader->page.bytes);
-    free(reader->leaf.bytes);
+    free(reader->page);
     *reader = (struct tape_reader){0};
 }

@@ -29,8 +29,8 @@ struct temp_places {
     const char *output;
 };
 
-/* memory_bytes: the limit for pages. The tables of pages in the file take up to an eighth more, or
-   at most a page for each stream. */
+/* memory_bytes: the limit for pages, or one page for each stream. The tables of those in files take
+   some 5 bytes more for each three pages. */
 struct tape_set *tape_set_create(unsigned n_streams, size_t memory_bytes,
                                  const struct temp_places *places);
 
@@ -48,19 +48,16 @@ uint64_t tape_set_file_bytes(const struct tape_set *streams);
 
 /* ---- reading ---- */
 
-struct fetched_page {           /* the page that was read last */
-    uint8_t *bytes;
-    size_t room;
-    uint64_t place;             /* its place in the file, from 1; 0: none */
-};
-
 struct tape_reader {
     struct tape_set *streams;
     unsigned stream;
     uint64_t at;
     uint8_t *bytes;             /* the last bytes that were read, if they lay in several pages */
     size_t room;
-    struct fetched_page page, leaf;
+    size_t extent, extent_first;        /* where that page is in the table, and its first page */
+    uint8_t *page;              /* the page that was read last from a file */
+    size_t page_room;
+    uint64_t place;             /* its place, from 1; 0: none */
 };
 
 /* Makes the kernel read ahead the pages of the stream that are in the file. */
@@ -76,7 +73,6 @@ const uint8_t *tape_read(struct tape_reader *reader, size_t n_bytes);
 
 /* Returns how many bytes are left to read. */
 uint64_t tape_left(const struct tape_reader *reader);
-bool tape_is_at_end(const struct tape_reader *reader);
 
 void tape_reader_release(struct tape_reader *reader);
 

@@ -160,16 +160,15 @@ bool temp_dir_is_name(const char *name, size_t *n_output)
     return n_before == n_word || at[-(ptrdiff_t)n_word - 1] == '.';
 }
 
-static bool accept_name(const char *name, const void *arg)
+static int is_accepted(const struct dirent *entry)
 {
     size_t n_output;
-    (void)arg;
-    return temp_dir_is_name(name, &n_output);
+    return temp_dir_is_name(entry->d_name, &n_output);
 }
 
-ssize_t temp_dir_list(const char *path, char ***names)
+int temp_dir_list(const char *path, struct dirent ***entries)
 {
-    return path_list(path, accept_name, NULL, names);
+    return scandir(path, entries, is_accepted, alphasort);
 }
 
 char *temp_dir_path(const char *parent, const char *name)
@@ -195,21 +194,14 @@ static void for_each_name(int dir_fd, void (*visit)(int dir_fd, const char *name
     }
 }
 
-/* Ignores a failure: removing the directory will fail, too. */
-static void remove_file(int dir_fd, const char *name, void *arg)
+/* Removes a file, except the one that is kept, or a directory and all that is in it. Ignores a
+   failure: removing the directory around it will fail, too. */
+static void remove_below(int dir_fd, const char *name, void *kept)
 {
-    (void)arg;
-    (void)unlinkat(dir_fd, name, 0);
-}
-
-/* Removes a file, or a directory of files; but not the lock. */
-static void remove_below(int dir_fd, const char *name, void *arg)
-{
-    (void)arg;
-    if (strcmp(name, TEMP_DIR_LOCK_NAME) == 0 || unlinkat(dir_fd, name, 0) == 0) return;
+    if ((kept && strcmp(name, kept) == 0) || unlinkat(dir_fd, name, 0) == 0) return;
     int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) return;
-    for_each_name(fd, remove_file, NULL);
+    for_each_name(fd, remove_below, NULL);
     (void)close(fd);
     (void)unlinkat(dir_fd, name, AT_REMOVEDIR);
 }
@@ -222,8 +214,7 @@ void temp_dir_remove_checkpoint(const char *path)
     (void)close(fd);
 }
 
-/* Tries once to remove the directory and all that is in it. Its subdirectories have no
-   subdirectories. */
+/* Tries once to remove the directory and all that is in it. */
 static int remove_once(const char *path)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -233,7 +224,7 @@ static int remove_once(const char *path)
     /* Removes the checkpoint file first: without it the directory is no checkpoint. Removes the
        lock last: other processes leave a locked directory alone. */
     (void)unlinkat(fd, TEMP_DIR_CHECKPOINT_NAME, 0);
-    for_each_name(fd, remove_below, NULL);
+    for_each_name(fd, remove_below, TEMP_DIR_LOCK_NAME);
     (void)unlinkat(fd, TEMP_DIR_LOCK_NAME, 0);
     (void)close(fd);
     return rmdir(path);

@@ -11,6 +11,7 @@
 #ifndef ROCKSORT_OS_TEMP_DIR_H
 #define ROCKSORT_OS_TEMP_DIR_H
 
+#include <dirent.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/types.h>
@@ -44,9 +45,9 @@ int temp_dir_check(const char *prefix);
    many bytes before that are the name of an output. */
 bool temp_dir_is_name(const char *name, size_t *n_output);
 
-/* Lists the names in a directory that temp_dir_is_name accepts, sorted. The caller frees each name,
-   and the array. Returns how many there are, or -1 with errno set. */
-ssize_t temp_dir_list(const char *path, char ***names);
+/* Lists the names in a directory that temp_dir_is_name accepts, like scandir: sorted; the caller
+   frees each entry, and the array. Returns how many there are, or -1 with errno set. */
+int temp_dir_list(const char *path, struct dirent ***entries);
 
 /* Returns the path of a name in the directory `parent`; the caller frees it. */
 char *temp_dir_path(const char *parent, const char *name);

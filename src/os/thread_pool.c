@@ -4,6 +4,7 @@
  * The mutex detects errors (PTHREAD_MUTEX_ERRORCHECK), because a thread that cleans up after an
  * exception may already hold the lock. It also makes thread_pool_assert_locked simple.
  */
+#define _GNU_SOURCE             /* PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP */
 #include "os/thread_pool.h"
 
 #include "util/diag.h"
@@ -16,11 +17,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-#ifdef __linux__
 #include <sys/prctl.h>
-#endif
+#include <time.h>
 
 /* Kinds of scratch memory in all phases of a sort. */
 enum { MOST_SCRATCH = 8 };
@@ -54,66 +52,35 @@ struct job {
 
 /* ---- threads with names ---- */
 
-/* The former name of a thread. */
-struct thread_name {
-    char text[16];              /* as many bytes as Linux keeps */
-};
+enum { NAME_BYTES = 16 };       /* as many as Linux keeps */
 
-/* On Linux a new thread inherits the name of the thread that starts it, so that thread takes the
-   name for a moment. This cannot fail; pthread_setname_np would open a file of /proc. */
-static void thread_lend_name(struct thread_name *own, const char *name)
+/* A new thread inherits the name of the thread that starts it, so that thread takes the name for a
+   moment. This cannot fail; pthread_setname_np would open a file of /proc. Stores its own name. */
+static void take_name(const char *name, char own[NAME_BYTES])
 {
-    *own = (struct thread_name){{0}};
-#ifdef __linux__
-    /* Both fail only if the address is bad. */
-    (void)prctl(PR_GET_NAME, own->text);
+    (void)prctl(PR_GET_NAME, own);
     (void)prctl(PR_SET_NAME, name);
-#else
-    (void)name;
-#endif
-}
-
-static void thread_restore_name(const struct thread_name *own)
-{
-#ifdef __linux__
-    (void)prctl(PR_SET_NAME, own->text);
-#else
-    (void)own;
-#endif
 }
 
 int thread_start(pthread_t *thread, const char *name, void *(*run)(void *), void *arg)
 {
-    struct thread_name own;
-    thread_lend_name(&own, name);
+    char own[NAME_BYTES];
+    take_name(name, own);
     int error = pthread_create(thread, NULL, run, arg);
-    thread_restore_name(&own);
+    (void)prctl(PR_SET_NAME, own);
     return error;
 }
 
 /* ---- the lock ---- */
 
-/* Locking fails only if this thread already has the lock, unlocking only if it does not. */
-static void check(int error, const char *problem)
-{
-#ifdef ROCKSORT_CHECK_LOCKS
-    if (!error) return;
-    diag_error("%s; please report this", problem);
-    abort();
-#else
-    (void)error;
-    (void)problem;
-#endif
-}
-
 void thread_pool_lock(struct threads *threads)
 {
-    check(pthread_mutex_lock(&threads->lock), "a thread takes the lock that it has");
+    (void)pthread_mutex_lock(&threads->lock);
 }
 
 void thread_pool_unlock(struct threads *threads)
 {
-    check(pthread_mutex_unlock(&threads->lock), "a thread gives back a lock that it has not");
+    (void)pthread_mutex_unlock(&threads->lock);
 }
 
 bool thread_pool_lock_within(struct threads *threads, unsigned seconds)
@@ -236,15 +203,10 @@ int thread_pool_submit(struct threads *threads, void (*run)(struct worker *, voi
     return -1;
 }
 
-void thread_pool_wait_for_jobs(struct threads *threads)
-{
-    while (threads->n_jobs > 0) thread_pool_wait(threads);
-}
-
 int thread_pool_finish_jobs(struct threads *threads)
 {
     thread_pool_lock(threads);
-    thread_pool_wait_for_jobs(threads);
+    while (threads->n_jobs > 0) thread_pool_wait(threads);
     thread_pool_unlock(threads);
     return thread_pool_failed(threads) ? -1 : 0;
 }
@@ -313,28 +275,12 @@ void *worker_scratch(struct worker *worker, const struct scratch_kind *kind)
 
 /* ---- create and destroy ---- */
 
-static int init_lock(struct threads *threads)
-{
-    pthread_mutexattr_t checked;
-    int error = pthread_mutexattr_init(&checked);
-    if (error) return error;
-    error = pthread_mutexattr_settype(&checked, PTHREAD_MUTEX_ERRORCHECK);
-    if (!error) error = pthread_mutex_init(&threads->lock, &checked);
-    (void)pthread_mutexattr_destroy(&checked);
-    if (error) return error;
-    error = pthread_cond_init(&threads->changed, NULL);
-    if (error) (void)pthread_mutex_destroy(&threads->lock);
-    return error;
-}
-
 struct threads *thread_pool_create(void)
 {
     struct threads *threads = xcalloc(1, sizeof *threads);
-    int error = init_lock(threads);
-    if (!error) return threads;
-    diag_no_thread(error);
-    free(threads);
-    return NULL;
+    threads->lock = (pthread_mutex_t)PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
+    threads->changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+    return threads;
 }
 
 int thread_pool_start(struct threads *threads, unsigned n_threads)
@@ -345,10 +291,10 @@ int thread_pool_start(struct threads *threads, unsigned n_threads)
         worker->next = threads->idle_workers;
         threads->idle_workers = worker;
     }
-    struct thread_name own;
-    thread_lend_name(&own, "worker");
+    char own[NAME_BYTES];
+    take_name("worker", own);
     threads->pool.pool = hts_tpool_init(n);
-    thread_restore_name(&own);
+    (void)prctl(PR_SET_NAME, own);
     /* htslib keeps up to 1,000 parsed records, or a CRAM slice, for each place in its queue. */
     threads->pool.qsize = n;
     if (threads->pool.pool)

@@ -53,7 +53,6 @@ void *worker_scratch(struct worker *worker, const struct scratch_kind *kind);
 
 struct threads;
 
-/* Returns NULL after a message. */
 struct threads *thread_pool_create(void);
 
 /* Starts n_threads workers. Returns 0, or -1 after a message. */
@@ -121,9 +120,6 @@ bool thread_pool_failed(const struct threads *threads);
    thread_pool_fail. */
 int thread_pool_submit(struct threads *threads, void (*job)(struct worker *worker, void *arg),
                        void *arg);
-
-/* With the lock held, waits until no job is left. */
-void thread_pool_wait_for_jobs(struct threads *threads);
 
 /* Waits until no job is left. Without the lock. Returns 0, or -1 if the thread pool has failed. */
 int thread_pool_finish_jobs(struct threads *threads);

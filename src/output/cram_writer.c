@@ -50,7 +50,7 @@ struct cram_writer {
 /* The open writers. diag.h and exception_guard.h accept one watcher for the whole process, so the
    list is global. */
 static struct {
-    pthread_mutex_t lock;       /* taken after diag.c's */
+    pthread_mutex_t lock;
     struct cram_writer *first;
 } encoders = {PTHREAD_MUTEX_INITIALIZER, NULL};
 
@@ -98,23 +98,21 @@ static int encoder_error(struct cram_writer *writer, const char *others)
 #define OTHER_ENCODERS ", or another output that is open"
 
 /* A worker of htslib could not encode a container. Does not return during a sort. */
-static void end_before_crash(void *arg)
+static void end_before_crash(void)
 {
-    (void)arg;
     (void)pthread_mutex_lock(&encoders.lock);
-    bool pump_failed = false;
+    bool any = encoders.first != NULL, pump_failed = false;
     for (struct cram_writer *w = encoders.first; w && !pump_failed; w = w->next_open)
         pump_failed = cram_writer_check(w) < 0;
-    if (!pump_failed && encoders.first)
+    if (!pump_failed && any)
         (void)encoder_error(encoders.first, encoders.first->next_open ? OTHER_ENCODERS : "");
     (void)pthread_mutex_unlock(&encoders.lock);
-    exception_guard_give_up();
+    if (any) exception_guard_give_up();
 }
 
-/* htslib has aborted while it wrote; called in the thread that failed. */
-static void explain_abort(void *arg)
+/* htslib has aborted; called in the thread that failed. False: it was not writing. */
+static bool explain_abort(void)
 {
-    (void)arg;
     (void)pthread_mutex_lock(&encoders.lock);
     struct cram_writer *writer = encoders.first;
     bool is_only = writer && !writer->next_open;
@@ -131,6 +129,7 @@ static void explain_abort(void *arg)
         diag_error("cannot write '%s': htslib, which encodes CRAM, gave up%s; give --reference, or "
                    "write BAM with -O bam", writer->settings.name, more);
     (void)pthread_mutex_unlock(&encoders.lock);
+    return writer != NULL;
 }
 
 /* Called by output_path_make: htslib opens the index by its name. */
@@ -171,8 +170,8 @@ static void watch_encoder(struct cram_writer *writer)
     writer->next_open = encoders.first;
     encoders.first = writer;
     (void)pthread_mutex_unlock(&encoders.lock);
-    diag_watch_libraries("cram_encode_container failed", end_before_crash, NULL);
-    exception_guard_explain(explain_abort, NULL);
+    diag_watch_libraries("cram_encode_container failed", end_before_crash);
+    exception_guard_explain(explain_abort);
 }
 
 /* Accepts a writer that is not watched. */
@@ -182,11 +181,7 @@ static void forget_encoder(const struct cram_writer *writer)
     struct cram_writer **at = &encoders.first;
     while (*at && *at != writer) at = &(*at)->next_open;
     if (*at) *at = writer->next_open;
-    bool is_last = !encoders.first;
     (void)pthread_mutex_unlock(&encoders.lock);
-    if (!is_last) return;
-    diag_watch_libraries(NULL, NULL, NULL);
-    exception_guard_explain(NULL, NULL);
 }
 
 int cram_writer_start(struct cram_writer *writer, const struct cram_writer_settings *settings)

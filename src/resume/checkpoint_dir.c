@@ -126,7 +126,8 @@ static bool is_private(const struct stat *st)
 }
 
 /* Makes the text of the problem: the owner may be a process on another host. */
-static void put_unknown_owner(struct checkpoint_dir *dir, const struct file_owner *owner)
+static void put_unknown_owner(struct checkpoint_dir *dir, const char *host,
+                              enum file_owner_state state)
 {
     static const char *const texts[][2] = {             /* before and after the host name */
         [FILE_OWNER_ON_HOST] = {"may be in use on host '", "'; go there, or empty"},
@@ -135,11 +136,8 @@ static void put_unknown_owner(struct checkpoint_dir *dir, const struct file_owne
         [FILE_OWNER_ON_NAMESAKE] = {"is from before '", "' was restarted, or in use on another "
                                     "host with that name; empty"},
     };
-    struct file_owner self;
-    file_owner_self(dir->lock_fd, FILE_LOCK_NONE, &self);
-    const char *const *text = texts[file_owner_find_place(owner, &self)];
     (void)snprintf(dir->problem, sizeof dir->problem, "%s%s%s its file LOCK if no sort uses it",
-                   text[0], owner->host, text[1]);
+                   texts[state][0], host, texts[state][1]);
 }
 
 /* Opens the file LOCK and locks it. */
@@ -167,8 +165,8 @@ static int lock_dir(struct checkpoint_dir *dir, const char **problem)
         *problem = "is in use by another rocksort; wait until that has ended";
         return CHECKPOINT_BUSY;
     }
-    if (state == FILE_OWNER_UNKNOWN) {          /* locks of that host are invisible here */
-        put_unknown_owner(dir, &owner);
+    if (state != FILE_OWNER_DEAD) {     /* locks of that host are invisible here */
+        put_unknown_owner(dir, owner.host, state);
         *problem = dir->problem;
         return CHECKPOINT_ELSEWHERE;
     }
@@ -212,18 +210,6 @@ int checkpoint_dir_open(const char *path, struct checkpoint_dir *dir, const char
     if (r != CHECKPOINT_OK) return r;
     r = lock_dir(dir, problem);
     if (r != CHECKPOINT_OK) checkpoint_dir_close(dir);
-    return r;
-}
-
-int checkpoint_dir_open_patiently(const char *path, struct checkpoint_dir *dir,
-                                  const char **problem)
-{
-    enum { TRIES = 10, WAIT_MICROSECONDS = 20000 };
-    int r = checkpoint_dir_open(path, dir, problem);
-    for (int i = 0; r == CHECKPOINT_BUSY && i < TRIES; i++) {
-        (void)usleep(WAIT_MICROSECONDS);
-        r = checkpoint_dir_open(path, dir, problem);
-    }
     return r;
 }
 
@@ -354,7 +340,7 @@ static int open_first(struct checkpoint *checkpoint, const char *path)
     struct checkpoint_file *file = &checkpoint->file;
     struct checkpoint_dir dir;
     const char *problem;
-    if (checkpoint_dir_open_patiently(path, &dir, &problem) < 0) return refuse(path, problem);
+    if (checkpoint_dir_open(path, &dir, &problem) < 0) return refuse(path, problem);
     if (checkpoint_dir_read(&dir, file, &problem) < 0) {
         checkpoint_dir_close(&dir);
         return refuse(path, problem);
@@ -372,7 +358,7 @@ static int open_others(struct checkpoint *checkpoint, const char *path)
     for (size_t i = 0; i < checkpoint->n_dirs; i++) {
         const char *part = checkpoint->file.directories[i], *problem;
         if (checkpoint->dirs[i].path) continue;
-        int r = checkpoint_dir_open_patiently(part, &checkpoint->dirs[i], &problem);
+        int r = checkpoint_dir_open(part, &checkpoint->dirs[i], &problem);
         if (r == CHECKPOINT_OK) continue;
         if (r == CHECKPOINT_LOST) problem = "does not exist on this host; sort the input again";
         diag_error("cannot resume '%s': its part '%s' %s", path, part, problem);

@@ -57,15 +57,10 @@ int checkpoint_dir_claim(const char *path);
 /* Replaces the checkpoint file, and syncs it. Returns 0, or -1 with errno set. */
 int checkpoint_dir_write(const char *path, const struct checkpoint_file *file);
 
-/* Opens and locks a directory. Returns a code from above. Unless it is OK, *problem is the text
-   that follows the directory's name in a message, perhaps inside *dir, and close need not be
-   called. */
+/* Opens and locks a directory; waits up to 0.2 seconds for the lock. Returns a code from above.
+   Unless it is OK, *problem is the text that follows the directory's name in a message, perhaps
+   inside *dir, and close need not be called. */
 int checkpoint_dir_open(const char *path, struct checkpoint_dir *dir, const char **problem);
-
-/* The same, but waits up to 0.2 seconds for the lock: a process that only inspects the directory
-   (--clean, another sort that starts) holds the lock briefly. */
-int checkpoint_dir_open_patiently(const char *path, struct checkpoint_dir *dir,
-                                  const char **problem);
 
 /* Names this process in LOCK of an open directory. Returns a code and *problem like
    checkpoint_dir_open. */

@@ -196,9 +196,14 @@ static void make_room(struct checkpoint_writer *w, size_t n)
     for (size_t i = 0; i < n; i++) w->lock_fds[i] = -1;
 }
 
-static int make_directories(void *arg, struct temp_dirs *dirs)
+struct temp_dirs checkpoint_writer_directories(const struct checkpoint_writer *w)
 {
-    struct checkpoint_writer *w = arg;
+    return (struct temp_dirs){(const char *const *)w->paths, w->n_paths,
+                              w->n_paths > w->n_adopted ? w->n_adopted : 0};
+}
+
+int checkpoint_writer_make_directories(struct checkpoint_writer *w, struct temp_dirs *dirs)
+{
     const struct sort_settings *s = w->settings;
     if (w->n_paths + s->n_temp_prefixes > CHECKPOINT_MOST_DIRECTORIES) {
         diag_error("a sort can have %d temporary directories at most: give fewer -T",
@@ -208,8 +213,7 @@ static int make_directories(void *arg, struct temp_dirs *dirs)
     if (!w->paths) make_room(w, s->n_temp_prefixes);
     for (size_t i = 0; i < s->n_temp_prefixes; i++)
         if (make_directory(w, s->temp_prefixes[i]) < 0) return -1;
-    *dirs = (struct temp_dirs){(const char *const *)w->paths, w->n_paths,
-                               w->n_paths > w->n_adopted ? w->n_adopted : 0};
+    *dirs = checkpoint_writer_directories(w);
     return 0;
 }
 
@@ -352,9 +356,8 @@ static void tell_orphan_checkpoints(const struct checkpoint_writer *w)
     free(output);
 }
 
-static int begin(void *arg, unsigned n_lanes)
+int checkpoint_writer_begin(struct checkpoint_writer *w, unsigned n_lanes)
 {
-    struct checkpoint_writer *w = arg;
     struct threads *threads = w->parts.threads;
     w->file.n_lanes = n_lanes;
     /* If the output overwrites an input, its records will exist only here. */
@@ -393,20 +396,14 @@ int checkpoint_writer_adopted(struct checkpoint_writer *w, unsigned n_runs)
     return thread_pool_failed(w->parts.threads) ? -1 : 0;
 }
 
-static bool needs_all_runs(void *arg)
+bool checkpoint_writer_needs_all_runs(const struct checkpoint_writer *w)
 {
-    const struct checkpoint_writer *w = arg;
     const struct sort_settings *s = w->settings;
     struct load_counts counts;
     load_totals_look(w->parts.totals, &counts);
     if (w->overwrites_input || counts.input_is_cut || w->parts.totals->stop_signal)
         return true;
     return w->progress >= RECORDED && (!w->file.can_read_again || s->keep_checkpoint);
-}
-
-struct temp_store_hooks checkpoint_writer_hooks(struct checkpoint_writer *w)
-{
-    return (struct temp_store_hooks){make_directories, begin, needs_all_runs, w};
 }
 
 bool checkpoint_writer_saves_part(const struct checkpoint_writer *w)

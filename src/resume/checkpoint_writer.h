@@ -10,10 +10,10 @@
  * Without -k, some records of BAM files may still be only in memory when the merge begins, because
  * they can be read again. Records of other inputs, such as pipes, must all be in runs.
  *
- * Order of calls: create; look_at_output; for a new sort remember_inputs, then the hooks; for a
- * resumed sort adopt, the hooks, adopted; then end_load or save_part; keeps, tell; end_syncs;
- * perhaps remove_directories; destroy. Threads: the one that runs the sort; the signal thread calls
- * only functions that need the lock.
+ * Order of calls: create; look_at_output; for a new sort remember_inputs, make_directories, begin;
+ * for a resumed sort adopt, make_directories, begin, adopted; then end_load or save_part; keeps,
+ * tell; end_syncs; perhaps remove_directories; destroy. Threads: the one that runs the sort; the
+ * signal thread calls only functions that need the lock.
  */
 #ifndef ROCKSORT_RESUME_CHECKPOINT_WRITER_H
 #define ROCKSORT_RESUME_CHECKPOINT_WRITER_H
@@ -22,7 +22,7 @@
 #include "output/output_path.h"
 #include "resume/delayed_fsync.h"
 #include "resume/group_dir.h"
-#include "spill/temp_store.h"
+#include "spill/load_totals.h"
 
 struct checkpoint_writer;
 
@@ -55,11 +55,26 @@ void checkpoint_writer_remember_inputs(struct checkpoint_writer *w, struct bam_i
 
 /* ---- the directories ---- */
 
-/* Returns callbacks for the store. They make and lock a directory for each -T. In a resumed sort
-   these are added to the directories of the checkpoint, and new data go only to them, because users
-   add a directory when the others lack space. When the databases of a new sort are open, they write
-   the checkpoint file; a failure is only a warning. */
-struct temp_store_hooks checkpoint_writer_hooks(struct checkpoint_writer *w);
+struct temp_dirs {
+    const char *const *paths;
+    size_t n;
+    size_t n_closed;            /* the first n_closed of them get no new data */
+};
+
+/* Makes and locks a directory for each -T. In a resumed sort these are added to the directories of
+   the checkpoint, and new data go only to them, because users add a directory when the others lack
+   space. Stores all directories. Returns 0, or -1 after a message. */
+int checkpoint_writer_make_directories(struct checkpoint_writer *w, struct temp_dirs *dirs);
+
+/* Call it when the databases are open, n_lanes in each directory. Writes the checkpoint file of a
+   new sort; a failure is only a warning. Returns 0, or -1 if the thread pool has failed. */
+int checkpoint_writer_begin(struct checkpoint_writer *w, unsigned n_lanes);
+
+/* Returns all directories, once they are made. */
+struct temp_dirs checkpoint_writer_directories(const struct checkpoint_writer *w);
+
+/* True if all sort buffers must be in runs before the merge. */
+bool checkpoint_writer_needs_all_runs(const struct checkpoint_writer *w);
 
 /* Copies the current paths of the directories, NULL-terminated; free_paths (delayed_fsync.h) frees
    them. */

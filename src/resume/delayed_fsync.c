@@ -1,11 +1,11 @@
 /* delayed_fsync.c -- see delayed_fsync.h. */
+#define _GNU_SOURCE             /* pthread_cond_clockwait */
 #include "resume/delayed_fsync.h"
 
 #include "os/interpose.h"
 #include "os/temp_dir.h"
 #include "os/thread_pool.h"
 #include "util/diag.h"
-#include "util/monotonic.h"
 #include "util/xalloc.h"
 
 #include <errno.h>
@@ -53,7 +53,8 @@ static bool wait_for_time(struct delayed_fsync *d)
     until.tv_sec += (time_t)d->after_seconds;
     (void)pthread_mutex_lock(&d->lock);
     while (!d->is_over && !error)
-        error = pthread_cond_timedwait(&d->is_over_changed, &d->lock, &until);
+        error = pthread_cond_clockwait(&d->is_over_changed, &d->lock, CLOCK_MONOTONIC,
+                                       &until);
     bool is_time = !d->is_over;
     (void)pthread_mutex_unlock(&d->lock);
     return is_time;
@@ -77,32 +78,16 @@ static void *sync_later(void *arg)
     return NULL;
 }
 
-static int init_lock(struct delayed_fsync *d)
-{
-    int error = monotonic_cond_init(&d->is_over_changed);
-    if (error) return error;
-    error = pthread_mutex_init(&d->lock, NULL);
-    if (error) (void)pthread_cond_destroy(&d->is_over_changed);
-    return error;
-}
-
 void free_paths(char **paths)
 {
     for (size_t i = 0; paths && paths[i]; i++) free(paths[i]);
     free(paths);
 }
 
-static void free_members(struct delayed_fsync *d)
+static void destroy(struct delayed_fsync *d)
 {
     free_paths(d->directories);
     free(d);
-}
-
-static void destroy(struct delayed_fsync *d)
-{
-    (void)pthread_mutex_destroy(&d->lock);
-    (void)pthread_cond_destroy(&d->is_over_changed);
-    free_members(d);
 }
 
 struct delayed_fsync *delayed_fsync_begin(const struct sort_settings *settings,
@@ -114,16 +99,12 @@ struct delayed_fsync *delayed_fsync_begin(const struct sort_settings *settings,
     d->directories = directories;
     d->after_seconds = at_once ? 0 : settings->fsync_after_seconds;
     d->is_resumed = settings->resumed != NULL;
-    int error = init_lock(d);
-    if (error) {
-        diag_no_thread(error);
-        free_members(d);
-        return NULL;
-    }
+    d->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    d->is_over_changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
     bool leaves_out = d->after_seconds > 0 && !d->is_resumed;
     if (leaves_out) interpose_skip_syncs(d->directories);
     if (!d->is_resumed && (!leaves_out || settings->no_resume)) return d;
-    error = thread_start(&d->thread, "syncer", sync_later, d);
+    int error = thread_start(&d->thread, "syncer", sync_later, d);
     d->thread_runs = error == 0;
     if (!error) return d;
     diag_no_thread(error);

@@ -63,15 +63,18 @@ int group_dir_make(struct group_dir *dir, const char *beside, pthread_mutex_t *l
    or NULL. */
 static char *find_unfinished(const char *name)
 {
-    char **names, *found = NULL, *parent = path_parent(name);
-    ssize_t n = temp_dir_list(parent, &names);
-    for (ssize_t i = 0; i < n; i++) {
-        char *journal = xasprintf("%s/%s/" OUTPUT_JOURNAL_OF_GROUPS, parent, names[i]);
-        if (!found && access(journal, F_OK) == 0) found = temp_dir_path(parent, names[i]);
+    char *found = NULL, *parent = path_parent(name);
+    struct dirent **entries;
+    int n = temp_dir_list(parent, &entries);
+    for (int i = 0; i < n; i++) {
+        char *path = temp_dir_path(parent, entries[i]->d_name);
+        char *journal = xasprintf("%s/" OUTPUT_JOURNAL_OF_GROUPS, path);
+        if (!found && access(journal, F_OK) == 0) found = xstrdup(path);
         free(journal);
-        free(names[i]);
+        free(path);
+        free(entries[i]);
     }
-    if (n >= 0) free(names);
+    if (n >= 0) free(entries);
     free(parent);
     return found;
 }

@@ -62,15 +62,15 @@ static void look_at(const struct orphan_checkpoints_sort *sort, const char *path
 
 static void look_into(const struct orphan_checkpoints_sort *sort, const char *parent)
 {
-    char **names;
-    ssize_t n = temp_dir_list(parent, &names);
-    for (ssize_t i = 0; i < n; i++) {
-        char *path = temp_dir_path(parent, names[i]);
+    struct dirent **entries;
+    int n = temp_dir_list(parent, &entries);
+    for (int i = 0; i < n; i++) {
+        char *path = temp_dir_path(parent, entries[i]->d_name);
         look_at(sort, path);
         free(path);
-        free(names[i]);
+        free(entries[i]);
     }
-    if (n >= 0) free(names);
+    if (n >= 0) free(entries);
 }
 
 void orphan_checkpoints_tell(const struct orphan_checkpoints_sort *sort,

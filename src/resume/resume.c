@@ -56,6 +56,7 @@ static void take_runs(struct resume *resume, const struct run_label *labels, siz
 {
     *spilled = (struct spill_totals){.n_runs = (unsigned)n_chain, .last_run = RUN_LABEL_NONE};
     resume->dropped_runs = xcalloc(n - n_chain, sizeof *resume->dropped_runs);
+    thread_pool_lock(totals->threads);
     for (size_t i = 0; i < n; i++) {
         const struct run_label *label = &labels[i];
         if (label->run >= spilled->next_run) spilled->next_run = label->run + 1;
@@ -63,12 +64,14 @@ static void take_runs(struct resume *resume, const struct run_label *labels, siz
             resume->dropped_runs[resume->n_dropped++] = label->run;
             continue;
         }
-        load_totals_add_before(totals, &label->sum, label->any_placed);
+        load_totals_add(totals, &label->sum, label->any_placed);
         spilled->open_bytes += label->open_bytes;
         spilled->raw_bytes += label->sum.n_bytes;
         spilled->last_run = label->run;
         resume->start = label->end;
     }
+    totals->counts.raw_bytes_before = spilled->raw_bytes;
+    thread_pool_unlock(totals->threads);
 }
 
 /* Finds the valid runs: those in the chain of labels. */
@@ -172,7 +175,7 @@ static int publish(const char *temporary)
     char *path = output_journal_path(temporary);
     bool of_groups = path && strcmp(path_name(path), OUTPUT_JOURNAL_OF_GROUPS) == 0;
     if (path &&
-        (!of_groups || checkpoint_dir_open_patiently(temporary, &dir, &problem) == CHECKPOINT_OK))
+        (!of_groups || checkpoint_dir_open(temporary, &dir, &problem) == CHECKPOINT_OK))
         (void)output_leftover_open_of_dead(path, &left);
     int r = left.fd < 0 ? 0 : output_journal_settle(left.fd, true, &journal);
     if (left.fd >= 0 && r == 0 && !of_groups) (void)output_leftover_remove(path, &left);
@@ -221,7 +224,10 @@ int resume_open(struct resume *resume, struct checkpoint_writer *writer, struct 
     for (int i = 0; i < CHECKPOINT_N_TEMPORARIES; i++)
         output_leftover_drop(file->output.temporaries[i]);
     group_dir_drop_leftover(file->output.temporaries[CHECKPOINT_OF_OUTPUT]);
-    temp_store_set_before(store, spilled->n_runs, spilled->raw_bytes);
+    thread_pool_lock(totals->threads);
+    temp_store_totals(store)->n_durable = spilled->n_runs;
+    temp_store_totals(store)->raw_bytes = spilled->raw_bytes;
+    thread_pool_unlock(totals->threads);
     return 0;
 }
 

@@ -8,7 +8,7 @@
 #ifndef ROCKSORT_RESUME_RESUME_H
 #define ROCKSORT_RESUME_RESUME_H
 
-#include "resume/checkpoint_writer.h"
+#include "resume/temp_store.h"
 #include "spill/run_label.h"
 
 struct resume {                 /* starts as {0} */

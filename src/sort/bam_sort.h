@@ -8,11 +8,11 @@
  * Steps in brackets are jobs of the thread pool, which htslib shares (thread_pool.h). The other
  * threads are:
  *   - while loading, the reader, which is the calling thread (load.h), the spiller (spiller.h), and
- *     the run committer (run_committer.h) once there are runs;
+ *     the run committer (temp_store.h) once there are runs;
  *   - while merging, the dispatcher, which is the calling thread, the writer (merge.h), and a run
  *     reader for each database (run_reader.h);
- *   - a thread that waits for signals (signals.h), one that shows progress (progress.h), one that
- *     syncs (delayed_fsync.h), and RocksDB's for compaction.
+ *   - a thread that waits for signals (abort_cleanup.h), one that shows progress (progress.h), one
+ *     that syncs (delayed_fsync.h), and RocksDB's for compaction.
  */
 #ifndef ROCKSORT_SORT_BAM_SORT_H
 #define ROCKSORT_SORT_BAM_SORT_H

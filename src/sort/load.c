@@ -3,15 +3,14 @@
  *
  * The loader reads pieces of the current input into a queue (span_queue.h), and takes spans of
  * whole records from it, which workers have inflated or parsed. It places the records in a sort
- * buffer (sort_buffer_filler.h) or, with --fixmate, passes the span to the template splitter
- * (template_splitter.h), which places them later.
+ * buffer (sort_buffer_filler.h); with --fixmate workers have fixed them (template_fixer.h).
  *
  * It waits only for input, for workers if enough is read ahead, and for memory if sort buffers fill
  * faster than they are spilled.
  */
 #include "sort/load.h"
 
-#include "sort/template_splitter.h"
+#include "sort/template_fixer.h"
 #include "util/diag.h"
 #include "util/monotonic.h"
 
@@ -30,7 +29,7 @@ struct loader {
     struct load_totals *totals;
     struct bam_reader *reader;  /* of the current input */
     struct span_queue spans;    /* of this input */
-    struct template_splitter *templates;        /* NULL without --fixmate */
+    struct template_fixer *templates;   /* NULL without --fixmate */
     struct sort_buffer_filler filler;
     double input_seconds;       /* time spent reading */
     uint64_t n_fetched;         /* uncompressed bytes of pieces */
@@ -86,16 +85,16 @@ static void count_fetched(struct loader *ld, size_t n_bytes)
     if (!ld->templates && !ld->reader->is_text) ld->filler.n_bytes += n_bytes;
 }
 
-/* Takes the next span: places its records, or passes it to the template splitter. */
+/* Places the next span. */
 static int take_span(struct loader *ld)
 {
     thread_pool_lock(ld->threads);
     struct queued_span *span = span_queue_take_locked(&ld->spans);
     thread_pool_unlock(ld->threads);
-    if (ld->templates) return template_splitter_add(ld->templates, span);
-    if (ld->reader->is_text && span->records.n_records > 0)
+    if (!ld->templates && ld->reader->is_text && span->records.n_records > 0)
         ld->filler.n_bytes += (size_t)(span->records.to - span->records.from);
-    int r = place_span(ld, span);
+    int r = ld->templates ? template_fixer_place(ld->templates, span, ld->reader->name)
+                          : place_span(ld, span);
     span_queue_drop(span);
     return r;
 }
@@ -115,37 +114,7 @@ static void note_position(const struct loader *ld, bool all)
     counts->file_bytes_read = n_read;
 }
 
-/* With the lock held: true if the next span can be taken. */
-static bool span_is_ready(const struct loader *ld)
-{
-    return span_queue_is_ready_locked(&ld->spans) &&
-           (!ld->templates || template_splitter_has_room_locked(ld->templates));
-}
-
-/* With the lock held: true if a fetched span can be processed. */
-static bool can_go_on(const struct loader *ld)
-{
-    return span_is_ready(ld) ||
-           (ld->templates && template_splitter_is_ready_locked(ld->templates));
-}
-
-/* With the lock held: true if all fetched spans were placed. */
-static bool is_idle(const struct loader *ld)
-{
-    return span_queue_is_empty_locked(&ld->spans) &&
-           (!ld->templates || template_splitter_is_empty(ld->templates));
-}
-
-/* Takes a span if one is ready, else places templates. */
-static int go_on(struct loader *ld)
-{
-    thread_pool_lock(ld->threads);
-    bool can_take = span_is_ready(ld);
-    thread_pool_unlock(ld->threads);
-    return can_take ? take_span(ld) : template_splitter_place(ld->templates);
-}
-
-enum load_step { LOAD_FAILED, LOAD_GO_ON, LOAD_FETCH, LOAD_IDLE };
+enum load_step { LOAD_FAILED, LOAD_TAKE, LOAD_FETCH, LOAD_IDLE };
 
 /* Waits for the next step; prefers to process fetched spans. may_fetch: more may be read. */
 static enum load_step wait_for_step(struct loader *ld, bool may_fetch)
@@ -154,11 +123,11 @@ static enum load_step wait_for_step(struct loader *ld, bool may_fetch)
     thread_pool_lock(ld->threads);
     note_position(ld, false);
     while (!thread_pool_failed(ld->threads) && step == LOAD_FAILED) {
-        if (can_go_on(ld))
-            step = LOAD_GO_ON;
+        if (span_queue_is_ready_locked(&ld->spans))
+            step = LOAD_TAKE;
         else if (may_fetch && span_queue_has_room_locked(&ld->spans))
             step = LOAD_FETCH;
-        else if (!may_fetch && is_idle(ld))
+        else if (!may_fetch && span_queue_is_empty_locked(&ld->spans))
             step = LOAD_IDLE;
         else
             thread_pool_wait_for(ld->threads, WAIT_READER_WORKERS);
@@ -171,25 +140,25 @@ static enum load_step wait_for_step(struct loader *ld, bool may_fetch)
 static int use_up(struct loader *ld)
 {
     enum load_step step;
-    while ((step = wait_for_step(ld, false)) == LOAD_GO_ON)
-        if (go_on(ld) < 0) return -1;
+    while ((step = wait_for_step(ld, false)) == LOAD_TAKE)
+        if (take_span(ld) < 0) return -1;
     return step == LOAD_IDLE ? 0 : -1;
 }
 
 /* ---- inputs ---- */
 
-/* Fixes and places the last template of an input. */
+/* Places the last template of an input. */
 static int finish_templates(struct loader *ld)
 {
     if (!ld->templates) return 0;
-    if (template_splitter_finish(ld->templates, ld->reader->end_offset) < 0) return -1;
-    return use_up(ld);
+    if (span_queue_flush(&ld->spans) < 0 || use_up(ld) < 0) return -1;
+    return template_fixer_end_large(ld->templates, ld->reader->name);
 }
 
 /* Places the rest of an input. Bytes after the last record are an error. */
 static int finish_input(struct loader *ld)
 {
-    return use_up(ld) < 0 || finish_templates(ld) < 0 ? -1 : span_reader_end(ld->reader);
+    return use_up(ld) < 0 || span_reader_end(ld->reader) < 0 ? -1 : finish_templates(ld);
 }
 
 /*
@@ -224,14 +193,12 @@ static int load_one_input(struct loader *ld)
     uint64_t n_records = number == sort->resume.start.input ? sort->resume.start.n_records : 0;
     span_queue_begin(&ld->spans, ld->reader, number, n_records,
                      bam_inputs_renames(sort->inputs, number));
-    if (ld->templates)
-        template_splitter_begin(ld->templates, ld->reader->name, n_records);
     for (;;) {
         bool is_enough = ld->most_bytes > 0 && ld->n_fetched >= ld->most_bytes;
         enum load_step step = wait_for_step(ld, !is_enough);
         if (step == LOAD_FAILED || ld->totals->stop_signal) return -1;
         if (step == LOAD_IDLE) return end_early(ld);
-        int r = step == LOAD_GO_ON ? go_on(ld) : fetch(ld);
+        int r = step == LOAD_TAKE ? take_span(ld) : fetch(ld);
         if (r < 0) return -1;
         if (step == LOAD_FETCH && r == BAM_READER_END) return finish_input(ld);
     }
@@ -277,11 +244,18 @@ int load_input(const struct sort_context *sort, uint64_t most_bytes)
 {
     struct loader ld = {.sort = sort, .most_bytes = most_bytes, .threads = sort->threads,
                         .totals = sort->totals};
-    const struct input_streams_settings spans = {
+    struct input_streams_settings spans = {
         .threads = ld.threads, .totals = ld.totals, .n_refs = sam_hdr_nref(sort->header),
-        .share = {.span_bytes = sort->budget.span_bytes, .ahead_bytes = sort->budget.input_bytes}};
+        .share = {.span_bytes = sort->budget.span_bytes, .ahead_bytes = sort->budget.input_bytes},
+        .taker_checks = true};
+    if (sort->settings->fixmate) {
+        spans.arg = ld.templates = template_fixer_create(sort, &ld.filler);
+        spans.make = template_fixer_make;
+        spans.drop = template_fixer_drop;
+        spans.most_template_bytes = sort->fixmate.max_template_bytes / 2;
+        spans.share.ahead_bytes *= 2;   /* memory_budget_fix_templates */
+    }
     span_queue_init(&ld.spans, &spans);
-    if (sort->settings->fixmate) ld.templates = template_splitter_create(sort, &ld.filler);
     int r = sort_buffer_filler_begin(&ld.filler, sort) < 0 ? -1 : load_all(&ld);
     if (r == 0) sort_buffer_filler_end(&ld.filler);
     if (r < 0) thread_pool_fail(ld.threads);
@@ -291,7 +265,7 @@ int load_input(const struct sort_context *sort, uint64_t most_bytes)
     r = thread_pool_finish_jobs(ld.threads);
     sort_buffer_filler_release(&ld.filler);
     if (r == 0) tell_alone(&ld);
-    template_splitter_destroy(ld.templates);
     span_queue_release(&ld.spans);
+    template_fixer_destroy(ld.templates);
     return r;
 }

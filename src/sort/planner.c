@@ -92,19 +92,16 @@ static void plan_runs(struct plan *plan)
 static void plan_compaction(struct plan *plan)
 {
     unsigned n_databases = plan->n_dirs * plan->n_lanes;
-    const struct compaction_totals totals = {
+    struct compaction_facts of_one = {
         .mode = plan->settings->compaction,
         .n_runs_expected = memory_budget_expect_runs(&plan->budget, sort_expects(plan), 0, 0),
-        .n_dirs = plan->n_dirs,
-        .n_lanes = plan->n_lanes,
         .long_keys = sort_order_has_long_keys(plan->settings->rules.order),
-        .slow_to_seek = plan->disks.slow_to_seek,
-        .exceeds_memory = plan->exceeds_memory,
         .scan_bytes = memory_budget_scan_bytes(&plan->budget),
         .compaction_bytes = memory_budget_compaction_bytes(&plan->budget),
         .most_files = plan->most_files,
     };
-    struct compaction_facts of_one = compaction_share(&totals);
+    compaction_share(&of_one, plan->n_dirs, plan->n_lanes, plan->disks.slow_to_seek,
+                     plan->exceeds_memory);
     unsigned width = compaction_width(&of_one);
     uint64_t n_expected =
         memory_budget_expect_runs(&plan->budget, sort_expects(plan), 1, plan->run_bytes);

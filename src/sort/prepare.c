@@ -7,7 +7,6 @@
 #include "os/temp_dir.h"
 #include "output/count_files.h"
 #include "output/cram_reference.h"
-#include "sort/template_splitter.h"
 #include "sort/verify.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
@@ -245,11 +244,15 @@ static void plan_around_tables(struct sort_context *sort)
 
 void prepare_fixmate(struct sort_context *sort)
 {
+    enum { LARGE_TEMPLATE_BYTES = 8 << 20 };    /* for any memory limit: all copies of a smaller
+                                                   template fit the allowance */
     sort->fixmate = sort->settings->fixmate_rules;
     rules_complete_fixmate(&sort->rules_maker, sort->header, &sort->fixmate);
     sort->fixmate.long_positions = sort->rules.long_positions;
     sort->fixmate.cut_names = &sort->cut_names;
-    sort->fixmate.max_template_bytes = 2 * template_splitter_max_template(&sort->budget);
+    size_t template_bytes = sort->budget.total_bytes / 16;
+    if (template_bytes < LARGE_TEMPLATE_BYTES) template_bytes = LARGE_TEMPLATE_BYTES;
+    sort->fixmate.max_template_bytes = 2 * template_bytes;
     sort->fixmate.usual_bytes = 2 * sort->budget.span_bytes;
     if (markdup_rules_share_barcodes(&sort->markdup_rules))
         memcpy(sort->fixmate.barcode_tag, sort->markdup_rules.barcode_tag, 2);

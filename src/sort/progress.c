@@ -1,4 +1,5 @@
 /* progress.c -- see progress.h. */
+#define _GNU_SOURCE             /* pthread_cond_clockwait */
 #include "sort/progress.h"
 
 #include "os/memory.h"
@@ -318,7 +319,7 @@ static bool sleep_until(struct progress *progress, double seconds)
     int r = 0;
     (void)pthread_mutex_lock(&progress->lock);
     while (!progress->stopping && r == 0)
-        r = pthread_cond_timedwait(&progress->wake, &progress->lock, &until);
+        r = pthread_cond_clockwait(&progress->wake, &progress->lock, CLOCK_MONOTONIC, &until);
     bool go_on = !progress->stopping;
     (void)pthread_mutex_unlock(&progress->lock);
     return go_on;
@@ -363,22 +364,12 @@ static bool should_draw(const struct sort_settings *s)
     return s->output || s->sum_only || !isatty(STDOUT_FILENO);
 }
 
-/* Returns 0, or -1 if no thread can be created. */
-static int start_thread(struct progress *progress)
-{
-    if (monotonic_cond_init(&progress->wake) != 0) return -1;
-    progress->thread_runs =
-        thread_start(&progress->thread, "progress", show_progress, progress) == 0;
-    if (progress->thread_runs) return 0;
-    (void)pthread_cond_destroy(&progress->wake);
-    return -1;
-}
-
 struct progress *progress_start(const struct sort_context *sort)
 {
     const struct sort_settings *settings = sort->settings;
     struct progress *progress = xcalloc(1, sizeof *progress);
-    *progress = (struct progress){.sort = sort, .lock = PTHREAD_MUTEX_INITIALIZER};
+    *progress = (struct progress){.sort = sort, .lock = PTHREAD_MUTEX_INITIALIZER,
+                                   .wake = PTHREAD_COND_INITIALIZER};
     process_usage_now(&progress->before);
     progress->phase_began = progress->before;
     progress->start_seconds = progress->phase_seconds = progress->before.wall_seconds;
@@ -387,7 +378,9 @@ struct progress *progress_start(const struct sort_context *sort)
     progress->prints = settings->progress && !progress->draws && !diag_is_quiet();
     if (!progress->draws && !progress->prints && !settings->sample) return progress;
     if (settings->sample) sample_series_start(&sort->report->series);
-    if (start_thread(progress) == 0) return progress;
+    progress->thread_runs =
+        thread_start(&progress->thread, "progress", show_progress, progress) == 0;
+    if (progress->thread_runs) return progress;
     sample_series_release(&sort->report->series);
     /* Continue without progress. */
     diag_warning("cannot show progress: there is no thread for it");
@@ -406,6 +399,5 @@ void progress_stop(struct progress *progress)
     struct progress_facts facts;
     look_at(progress, &facts);
     if (progress->sort->report->series.samples) keep_sample(progress, &facts.now);
-    (void)pthread_cond_destroy(&progress->wake);
     progress->thread_runs = false;
 }

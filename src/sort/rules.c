@@ -51,15 +51,28 @@ int rules_complete(struct rules_maker *maker, sam_hdr_t *header, struct sort_rul
     return 0;
 }
 
+/* True if the PP of no line names the last program of a chain, or there are no programs. */
+static bool programs_have_end(sam_hdr_t *header)
+{
+    kstring_t id = KS_INITIALIZE, line = KS_INITIALIZE;
+    int n = sam_hdr_count_lines(header, "PG");
+    bool have_end = n <= 0;
+    while (!have_end && --n >= 0)
+        have_end = sam_hdr_find_tag_pos(header, "PG", n, "ID", &id) < 0 ||
+                   sam_hdr_find_line_id(header, "PG", "PP", ks_str(&id), &line) == -1;
+    ks_free(&id);
+    ks_free(&line);
+    return have_end;
+}
+
 /* If the PP fields form a cycle, a chain has no end, and htslib 1.16 reads beyond its array. Then
    our line gets no PP, as with newer versions. */
 int rules_add_program(const struct rules_maker *maker, sam_hdr_t *header,
                       const char *command_line)
 {
-    const char *text = header_whole_text(header);
     const char *cl = command_line ? "CL" : NULL;
     const char *name = "samtools-rocksort", *version = ROCKSORT_VERSION;
-    bool have_end = header_programs_have_end(text);
+    bool have_end = programs_have_end(header);
     const char *id = have_end ? NULL : sam_hdr_pg_id(header, name);
     if (!have_end && !id) return rules_header_error(maker->header_name);
     int r = have_end ? sam_hdr_add_pg(header, name, "VN", version, cl, command_line, NULL)

@@ -12,7 +12,7 @@ struct scan_job {
     const struct sort_context *sort;
     const struct record_observers *observers;
     struct stored_block *block;
-    const struct sort_buffer *buffer;
+    struct sort_buffer *buffer;
     uint32_t run;               /* of the sort buffer */
     size_t from, to;
 };
@@ -138,7 +138,7 @@ static int scan_range(struct worker *worker, void *item)
         struct observed_records one = {.all = {rec, rec + bam_record_bytes(rec)},
                                        .run = job->run, .first_record = i};
         if (has_ordinals) {
-            bam_block_put_ordinal(ordinal, record_ordinal_in_buffer(buffer, rec));
+            bam_block_put_ordinal(ordinal, record_ordinal(&job->buffer, 1, rec));
             one.ordinals = ordinal;
         }
         r = observed_parts_show(&parts, &one);

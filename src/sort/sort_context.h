@@ -17,7 +17,7 @@
 #include "sort/sort_report.h"
 #include "sort/sorted_output.h"
 #include "spill/record_observers.h"
-#include "spill/temp_store.h"
+#include "resume/temp_store.h"
 
 /* What was merged so far, for the progress display. Under the lock of the thread pool. */
 struct merge_counts {

@@ -98,19 +98,16 @@ static void create_objects(struct sort_context *sort)
     };
     sort->checkpoint = checkpoint_writer_create(s, &parts);
     const struct temp_store_settings store = {
-        .threads = sort->threads, .pool = sort->pool, .totals = sort->totals,
-        .hooks = checkpoint_writer_hooks(sort->checkpoint), .compaction = s->compaction,
-        .long_keys = sort_order_has_long_keys(s->rules.order),
-        .n_lanes = s->resumed ? s->resumed->file.n_lanes : 0,
-        .reads_input = resume_reads_input(&sort->resume),
+        .sort = s, .threads = sort->threads, .pool = sort->pool, .totals = sort->totals,
+        .checkpoint = sort->checkpoint, .reads_input = resume_reads_input(&sort->resume),
     };
     sort->store = temp_store_create(&store);
     if (s->markdup) create_duplicates(sort);
     create_output(sort);
 }
 
-int sort_init(struct sort_context *sort, const struct sort_settings *settings,
-              struct sort_report *report)
+void sort_init(struct sort_context *sort, const struct sort_settings *settings,
+               struct sort_report *report)
 {
     *sort = (struct sort_context){
         .settings = settings, .report = report, .cut_names = CUT_NAMES_START,
@@ -119,9 +116,7 @@ int sort_init(struct sort_context *sort, const struct sort_settings *settings,
                                    .also = settings->also};
     sort_plan_memory(settings, settings->memory_bytes, &sort->budget);
     sort->threads = thread_pool_create();
-    if (!sort->threads) return -1;
     create_objects(sort);
-    return 0;
 }
 
 /* Reports the initial budget, including sort buffers that compactions took, but with the longer
@@ -150,14 +145,11 @@ static void fill_report(struct sort_context *sort)
     report->n_records_out = sort->sum_out.n_records;
     report->codec_reason = sort->spiller.codec_reason;
     thread_pool_lock(sort->threads);
-    struct run_committer *committer = temp_store_committer(sort->store);
-    if (committer) {
-        const struct committer_totals *ended = run_committer_totals(committer);
-        report->spilled_bytes = ended->raw_bytes;
-        memcpy(report->runs_of_codec, ended->n_of_codec, sizeof report->runs_of_codec);
-        report->waits[WAIT_SPILLER_RUNS] = ended->wait_seconds;
-        report->waits[WAIT_RUNS_DISK] = ended->end_seconds;
-    }
+    const struct committer_totals *ended = temp_store_totals(sort->store);
+    report->spilled_bytes = ended->raw_bytes;
+    memcpy(report->runs_of_codec, ended->n_of_codec, sizeof report->runs_of_codec);
+    report->waits[WAIT_SPILLER_RUNS] = ended->wait_seconds;
+    report->waits[WAIT_RUNS_DISK] = ended->end_seconds;
     thread_pool_unlock(sort->threads);
 }
 

@@ -9,9 +9,9 @@
 
 #include "sort/sort_context.h"
 
-/* Makes the objects. Returns 0, or -1 after a message. */
-int sort_init(struct sort_context *sort, const struct sort_settings *settings,
-              struct sort_report *report);
+/* Makes the objects. */
+void sort_init(struct sort_context *sort, const struct sort_settings *settings,
+               struct sort_report *report);
 
 /* Divides total_bytes of memory for a sort with these settings; before sort buffers are made. */
 void sort_plan_memory(const struct sort_settings *settings, size_t total_bytes,

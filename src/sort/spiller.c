@@ -99,7 +99,7 @@ static void check_space(struct sort_context *sort, struct run_store *store,
     plan.expected_bytes = expected_bytes;
     plan.size_is_known = true;
     struct temp_dirs dirs = {.n = 0};
-    if (store) dirs = *temp_store_dirs(sort->store);
+    if (store) dirs = checkpoint_writer_directories(sort->checkpoint);
     planner_look_at_space(&plan, dirs.paths, dirs.n, sort->output_path.final,
                           sort->also_path.final);
     if (store) {
@@ -125,23 +125,21 @@ static int spill_run(struct sort_context *sort, struct sort_buffer *const *buffe
     sort_buffer_pool_budget(sort->pool, &planned.settings.budget);
     plan_run(sort, &totals, &planned);
     if (totals.n_runs == 0) check_space(sort, planned.settings.store, buffers, n);
-    struct run_writer *run = run_writer_create(&planned.settings, buffers, n);
     struct written_run written = {.raw_bytes = planned.settings.label.sum.n_bytes,
                                   .codec = planned.settings.codec,
                                   .n_runs_expected = planned.n_runs_expected};
-    int r;
-    while ((r = run_writer_write(run, &written.stored)) == RUN_STORE_AGAIN) continue;
-    if (r == 0) r = run_committer_take(temp_store_committer(sort->store), &written);
+    size_t open_bytes;
+    int r = run_writer_write(&planned.settings, buffers, n, &written.stored, &open_bytes);
+    if (r == 0) r = temp_store_take(sort->store, &written);
     if (r == 0) {
         totals.n_runs++;
         totals.last_run = totals.next_run++;
         totals.raw_bytes += written.raw_bytes;
-        totals.open_bytes += run_writer_open_bytes(run);
+        totals.open_bytes += open_bytes;
         thread_pool_lock(sort->threads);
         sort->spiller.totals = totals;
         thread_pool_unlock(sort->threads);
     }
-    run_writer_destroy(run);
     return r < 0 ? -1 : 0;
 }
 
@@ -202,16 +200,15 @@ static bool merge_fits(const struct sort_context *sort, const struct memory_budg
 int spill_to_fit(struct sort_context *sort)
 {
     for (;;) {
-        struct run_committer *committer = temp_store_committer(sort->store);
         struct memory_budget budget;
-        if (committer && run_committer_drain(committer) < 0) return -1;
+        if (temp_store_drain(sort->store) < 0) return -1;
         if (thread_pool_failed(sort->threads)) return -1;
         sort_buffer_pool_budget(sort->pool, &budget);
         size_t left = sort_buffer_pool_n_kept(sort->pool);
         bool fits = merge_fits(sort, &budget);
-        if (left == 0 || (fits && !temp_store_needs_all_runs(sort->store) &&
+        if (left == 0 || (fits && !checkpoint_writer_needs_all_runs(sort->checkpoint) &&
                           !markdup_need_runs(sort->duplicates)))
-            return committer ? run_committer_settle(committer) : 0;
+            return temp_store_settle(sort->store);
         if (spill_oldest(sort, spill_policy_run_buffers(&budget, left)) < 0) return -1;
     }
 }

@@ -15,32 +15,22 @@ size_t bam_block_bound(enum temp_codec codec, size_t raw_bytes, size_t last_boun
     return BAM_BLOCK_HEADER_BYTES + last_bound_bytes + temp_codec_bound(codec, raw_bytes);
 }
 
-ssize_t bam_block_encode(struct temp_coder *coder, enum temp_codec codec,
-                         const struct bam_block_content *content, uint8_t *out)
+ssize_t bam_block_encode(struct temp_coder *coder, const struct bam_block *block, uint8_t *out)
 {
-    size_t last_bound_bytes = content->last_bound_bytes;
-    size_t ordinals_bytes =
-        content->ordinals ? (size_t)BAM_BLOCK_ORDINAL_BYTES * content->n_records : 0;
-    uint8_t *ordinals = out + BAM_BLOCK_HEADER_BYTES + last_bound_bytes;
-    uint8_t *payload = ordinals + ordinals_bytes;
+    uint8_t *at = copy_bytes(out + BAM_BLOCK_HEADER_BYTES, block->last_bound,
+                             block->last_bound_bytes);
+    if (block->ordinals)
+        at = copy_bytes(at, block->ordinals, (size_t)BAM_BLOCK_ORDINAL_BYTES * block->n_records);
     ssize_t payload_bytes =
-        temp_codec_compress(coder, codec, content->raw, content->raw_bytes, payload,
-                            temp_codec_bound(codec, content->raw_bytes));
+        temp_codec_compress(coder, block->codec, block->payload, (size_t)block->raw_bytes, at,
+                            temp_codec_bound(block->codec, (size_t)block->raw_bytes));
     if (payload_bytes < 0) return -1;
-    uint64_t raw_bytes_64 = content->raw_bytes, payload_bytes_64 = (uint64_t)payload_bytes;
-    uint32_t codec_32 = codec, last_bound_bytes_32 = (uint32_t)last_bound_bytes;
-    memcpy(out + 8, content->ordinals ? magic_with_ordinals : magic, 4);
-    memcpy(out + 12, &codec_32, 4);
-    memcpy(out + 16, &content->n_records, 4);
-    memcpy(out + 20, &last_bound_bytes_32, 4);
-    memcpy(out + 24, &raw_bytes_64, 8);
-    memcpy(out + 32, &payload_bytes_64, 8);
-    if (last_bound_bytes > 0)
-        memcpy(out + BAM_BLOCK_HEADER_BYTES, content->last_bound, last_bound_bytes);
-    if (content->ordinals) memcpy(ordinals, content->ordinals, ordinals_bytes);
-    size_t size = (size_t)(payload - out) + (size_t)payload_bytes;
-    uint64_t checksum = long_hash(out + 8, size - 8);
-    memcpy(out, &checksum, 8);
+    uint8_t *head = copy_bytes(out + 8, block->ordinals ? magic_with_ordinals : magic, 4);
+    head = put_u32(put_u32(head, block->codec), block->n_records);
+    head = put_u64(put_u32(head, block->last_bound_bytes), block->raw_bytes);
+    (void)put_u64(head, (uint64_t)payload_bytes);
+    size_t size = (size_t)(at - out) + (size_t)payload_bytes;
+    (void)put_u64(out, long_hash(out + 8, size - 8));
     return (ssize_t)size;
 }
 
@@ -62,13 +52,10 @@ static size_t parse_header(const uint8_t *value, size_t n_bytes, struct bam_bloc
     if (n_bytes < BAM_BLOCK_HEADER_BYTES) return 0;
     bool has_ordinals = memcmp(value + 8, magic_with_ordinals, 4) == 0;
     if (!has_ordinals && memcmp(value + 8, magic, 4) != 0) return 0;
-    uint32_t codec, last_bound_bytes;
-    uint64_t payload_bytes;
-    memcpy(&codec, value + 12, 4);
-    memcpy(&block->n_records, value + 16, 4);
-    memcpy(&last_bound_bytes, value + 20, 4);
-    memcpy(&block->raw_bytes, value + 24, 8);
-    memcpy(&payload_bytes, value + 32, 8);
+    uint32_t codec = get_u32(value + 12), last_bound_bytes = get_u32(value + 20);
+    uint64_t payload_bytes = get_u64(value + 32);
+    block->n_records = get_u32(value + 16);
+    block->raw_bytes = get_u64(value + 24);
     bool is_bound_sound = block->n_records == 1 ? last_bound_bytes == 0
                                                 : merge_bound_is_sound(last_bound_bytes);
     if (codec >= TEMP_CODEC_COUNT || !is_bound_sound ||

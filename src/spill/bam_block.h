@@ -43,28 +43,19 @@ enum {
     BAM_BLOCK_PART_KEY_BYTES = MERGE_BOUND_MOST_BYTES + 4,      /* most bytes of a part's key */
 };
 
-struct bam_block {              /* a parsed value; points into the value */
+struct bam_block {              /* a parsed value, or what becomes one; points to its parts */
     enum temp_codec codec;
     uint32_t n_records;
     uint64_t raw_bytes;
-    const uint8_t *last_bound;
+    const uint8_t *last_bound;  /* of the last record */
     size_t last_bound_bytes;    /* 0 if there is one record */
     const uint8_t *ordinals;    /* BAM_BLOCK_ORDINAL_BYTES for each record; NULL: none */
-    const uint8_t *payload;
+    const uint8_t *payload;     /* the records, compressed */
     size_t payload_bytes;
 };
 
 /* Returns the room that bam_block_encode needs for raw_bytes of records, without ordinals. */
 size_t bam_block_bound(enum temp_codec codec, size_t raw_bytes, size_t last_bound_bytes);
-
-struct bam_block_content {      /* the input of bam_block_encode */
-    const uint8_t *raw;         /* whole records */
-    size_t raw_bytes;
-    uint32_t n_records;
-    const uint8_t *last_bound;  /* of the last record, if there is more than one */
-    size_t last_bound_bytes;
-    const uint8_t *ordinals;    /* bam_block_put_ordinal wrote them; NULL: none */
-};
 
 /* Write an ordinal, of BAM_BLOCK_ORDINAL_BYTES, and read that of record i of a block. */
 static inline void bam_block_put_ordinal(uint8_t *at, uint64_t ordinal)
@@ -77,9 +68,9 @@ static inline uint64_t bam_block_ordinal(const uint8_t *ordinals, uint32_t i)
     return get_big_endian(ordinals + (size_t)BAM_BLOCK_ORDINAL_BYTES * i, BAM_BLOCK_ORDINAL_BYTES);
 }
 
-/* Writes the value of a block to out. Returns its size, or -1 if the codec fails. */
-ssize_t bam_block_encode(struct temp_coder *coder, enum temp_codec codec,
-                         const struct bam_block_content *content, uint8_t *out);
+/* Writes the value of a block, whose payload is not compressed yet, to out. Returns its size, or -1
+   if the codec fails. */
+ssize_t bam_block_encode(struct temp_coder *coder, const struct bam_block *block, uint8_t *out);
 
 /* Returns the maximum size of part `number`, from 0, of a block with such a key, in a run whose
    blocks have block_bytes uncompressed bytes. An ordinary block fits into one part. */

@@ -1,6 +1,8 @@
 /* compaction_plan.c -- see compaction_plan.h. */
 #include "spill/compaction_plan.h"
 
+#include "spill/run_db.h"
+
 #include <math.h>
 
 enum {
@@ -38,20 +40,15 @@ unsigned compaction_n_parallel(unsigned n_lanes)
     return n_lanes > 1 ? N_PARALLEL : 1;
 }
 
-struct compaction_facts compaction_share(const struct compaction_totals *totals)
+void compaction_share(struct compaction_facts *facts, unsigned n_dirs, unsigned n_lanes,
+                      bool slow_to_seek, bool exceeds_memory)
 {
-    unsigned n_databases = totals->n_dirs * totals->n_lanes;
-    return (struct compaction_facts){
-        .mode = totals->mode,
-        .n_runs_expected = totals->n_runs_expected / n_databases,
-        .n_scans = n_databases,
-        .scan_bytes = totals->scan_bytes / n_databases,
-        .direct = totals->slow_to_seek && totals->exceeds_memory,
-        .compaction_bytes = totals->compaction_bytes / compaction_n_parallel(totals->n_lanes),
-        .long_keys = totals->long_keys,
-        .reads_ahead = totals->slow_to_seek || totals->mode == COMPACTION_ON,
-        .most_files = totals->most_files,
-    };
+    facts->n_scans = n_dirs * n_lanes;
+    facts->n_runs_expected /= facts->n_scans;
+    facts->scan_bytes /= facts->n_scans;
+    facts->compaction_bytes /= compaction_n_parallel(n_lanes);
+    facts->direct = slow_to_seek && exceeds_memory;
+    facts->reads_ahead = slow_to_seek || facts->mode == COMPACTION_ON;
 }
 
 unsigned compaction_width(const struct compaction_facts *facts)
@@ -214,23 +211,6 @@ struct compaction_plan compaction_decide(const struct compaction_facts *facts, u
     return plan;
 }
 
-static bool are_similar(uint64_t a, uint64_t b)
-{
-    const double most = 1 + COMPACTION_SIMILAR_PERCENT / 100.0;
-    return (double)a <= most * (double)b && (double)b <= most * (double)a;
-}
-
-bool compaction_will_begin(const uint64_t *file_bytes, size_t n_files, unsigned least_width,
-                           unsigned max_files)
-{
-    if (n_files <= max_files) return false;
-    if (n_files >= max_files + least_width) return true;
-    size_t n_row = 1;
-    for (size_t i = 1; i < n_files && n_row < least_width; i++)
-        n_row = are_similar(file_bytes[i - 1], file_bytes[i]) ? n_row + 1 : 1;
-    return n_row >= least_width;
-}
-
 const char *compaction_reason_text(enum compaction_reason reason)
 {
     switch (reason) {
@@ -243,4 +223,79 @@ const char *compaction_reason_text(enum compaction_reason reason)
     case COMPACTION_OPEN_FILES: return "of the limit of open files";
     }
     return "";
+}
+
+/* ---- the compactions of one database ---- */
+
+/* True if RocksDB must get the plan. It syncs a file for each change, so small ones are ignored. */
+static bool plan_has_changed(const struct run_compactor *c)
+{
+    return c->plan.compact && (c->plan.max_files > c->told.max_files + c->told.max_files / 16 ||
+                               c->plan.least_width < c->told.least_width);
+}
+
+/* True if there are nearly `width` files more than planned, including those that wait to be
+   admitted. With a whole width more, RocksDB would repeatedly compact the newest files, with any
+   sizes, even compacted ones. */
+static bool is_behind(const struct run_compactor *c)
+{
+    return c->told.width > 0 && !c->has_failed &&
+           run_db_n_files(c->db) + 1 >= c->told.max_files + c->told.width;
+}
+
+bool run_compactor_plan(struct run_compactor *c, const struct compaction_facts *facts,
+                        unsigned width)
+{
+    if (c->has_failed) return false;
+    c->plan = compaction_decide(facts, width);
+    return plan_has_changed(c) || (c->told.width > 0 && run_db_compact_failed(c->db));
+}
+
+/* Stops compactions after one has failed, usually for lack of space. Further attempts would take
+   the space of runs. The database stays as it is. */
+static int stop_if_failed(struct run_compactor *c)
+{
+    if (c->has_failed || c->told.width == 0 || !run_db_compact_failed(c->db)) return 0;
+    c->has_failed = true;
+    c->plan.compact = false;
+    return run_db_stop_compactions(c->db);
+}
+
+int run_compactor_apply(struct run_compactor *c)
+{
+    const struct compaction_plan *plan = &c->plan;
+    if (stop_if_failed(c) < 0) return -1;
+    if (!plan_has_changed(c)) return 0;
+    if (run_db_compact(c->db, plan->least_width, plan->width, plan->max_files) < 0) return -1;
+    c->told = *plan;
+    return 0;
+}
+
+int run_compactor_settle(struct run_compactor *c)
+{
+    unsigned width = c->told.width, enough = c->told.max_files * 3 / 4;
+    if (stop_if_failed(c) < 0) return -1;
+    if (c->has_failed || width == 0) return 0;
+    if (enough < 2 * width) enough = 2 * width;
+    /* Fewer runs than the width were added after the last compaction. They are the newest files and
+       neighbours. */
+    unsigned n_files = run_db_n_files(c->db);
+    if (n_files <= enough) return 0;
+    /* Compacts no more files than needed, and only once, because some may already be compacted. */
+    if (width > n_files - enough + 1) width = n_files - enough + 1;
+    return run_db_compact(c->db, 2, width, n_files - 1) < 0 ? -1 : 0;
+}
+
+unsigned run_compactor_state(const struct run_compactor *c, unsigned most_files)
+{
+    if (!c->db) return 0;
+    unsigned state = c->plan.reason >= COMPACTION_MEMORY ? COMPACTION_LACKS_FILES : 0;
+    if (c->told.width > 0 && run_db_is_compacting(c->db))
+        state |= COMPACTION_IS_RUNNING;
+    else if (c->told.width > 0 && run_db_compaction_is_due(c->db))
+        state |= COMPACTION_IS_DUE;
+    /* If runs are admitted just when a compaction ends, RocksDB closes the compacted files only
+       after the next compaction, so `width` more files may be open. */
+    bool is_full = !c->has_failed && run_db_n_open(c->db) + c->told.width + 2 > most_files;
+    return is_full || is_behind(c) ? state | COMPACTION_IS_CROWDED : state;
 }

@@ -17,7 +17,8 @@
  * On a device without seeks compaction never saves time. It only keeps the number of files below
  * the limit of open files, and limits their memory.
  *
- * Pure functions.
+ * Also controls the compactions of one database: applies the plans as runs are added, and stops
+ * after a failure. The other functions are pure.
  */
 #ifndef ROCKSORT_SPILL_COMPACTION_PLAN_H
 #define ROCKSORT_SPILL_COMPACTION_PLAN_H
@@ -26,16 +27,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct run_db;
+
 /* Sizes of reads. */
 enum {
     SCAN_FILE_BYTES = 48 << 10, /* further memory of a scan for each file: index, block */
     KERNEL_READ_BYTES = 128 << 10,      /* Linux's default readahead */
     MAX_READ_BYTES = 8 << 20,   /* at this size, seeks take less than a fifth of the time */
 };
-
-/* Files whose sizes differ by more than this are not compacted together. Runs differ by less;
-   compacted files differ from runs by more. */
-enum { COMPACTION_SIMILAR_PERCENT = 80 };
 
 enum compaction_mode {
     COMPACTION_AUTO,
@@ -61,19 +60,6 @@ struct compaction_facts {
     size_t key_bytes;           /* size of its longest key of a block */
 };
 
-/* Facts about all databases of a sort together. */
-struct compaction_totals {
-    enum compaction_mode mode;
-    unsigned n_dirs;            /* temporary directories */
-    unsigned n_lanes;           /* databases in each */
-    unsigned most_files;        /* limit of open files of each database */
-    uint64_t n_runs_expected;   /* 0: unknown */
-    size_t scan_bytes, compaction_bytes;        /* memory */
-    bool long_keys;
-    bool slow_to_seek;          /* a disk is slow to seek */
-    bool exceeds_memory;        /* the temporary data will not fit into the page cache */
-};
-
 enum compaction_reason {
     COMPACTION_NO_NEED,         /* few runs */
     COMPACTION_NO_GAIN,         /* the disk seeks fast enough */
@@ -94,9 +80,12 @@ struct compaction_plan {
 /* Returns how many compactions may run at a time if each directory has n_lanes databases. */
 unsigned compaction_n_parallel(unsigned n_lanes);
 
-/* Returns the facts about one database of a sort. The caller sets n_runs, which changes with time,
-   and the fields of the disk (seek_seconds, bytes_per_second, parallel). */
-struct compaction_facts compaction_share(const struct compaction_totals *totals);
+/* Divides what all databases of a sort have together (n_runs_expected, scan_bytes,
+   compaction_bytes) among n_lanes in each of n_dirs directories, and sets n_scans, direct and
+   reads_ahead.
+   slow_to_seek: a disk is; exceeds_memory: the temporary data will not fit into the page cache. */
+void compaction_share(struct compaction_facts *facts, unsigned n_dirs, unsigned n_lanes,
+                      bool slow_to_seek, bool exceeds_memory);
 
 /* Returns how many files a compaction should take, for n_runs_expected. */
 unsigned compaction_width(const struct compaction_facts *facts);
@@ -123,13 +112,44 @@ unsigned compaction_most_run_files(const struct compaction_facts *facts);
 /* Makes the plan. `width` is the result of compaction_width when the store was created. */
 struct compaction_plan compaction_decide(const struct compaction_facts *facts, unsigned width);
 
-/* True if RocksDB will compact some of these files, which are in the order of the database. It does
-   if there are more than max_files files, and least_width neighbours among them have similar sizes.
-   With max_files + least_width files it takes the newest files, with any sizes. */
-bool compaction_will_begin(const uint64_t *file_bytes, size_t n_files, unsigned least_width,
-                           unsigned max_files);
-
 /* Returns the reason in words, as part of a sentence. */
 const char *compaction_reason_text(enum compaction_reason reason);
+
+/* ---- the compactions of one database ---- */
+
+/*
+ * Order of calls: starts as {0}; plan after each run, and apply if plan returned true; settle after
+ * the last run. Threads: only the one that ends runs. Errors: -1 after a message.
+ */
+struct run_compactor {
+    struct run_db *db;          /* set by the caller; NULL until the database has its first run */
+    struct compaction_plan plan;
+    struct compaction_plan told;        /* as RocksDB was told; width 0: compactions are off */
+    bool has_failed;            /* a compaction has failed, so compactions are off */
+};
+
+/* Updates the plan; `width` is for compaction_decide. Returns true if the caller must call
+   run_compactor_apply. */
+bool run_compactor_plan(struct run_compactor *compactor, const struct compaction_facts *facts,
+                        unsigned width);
+
+/* Passes a changed plan to RocksDB, or stops compactions if one has failed. */
+int run_compactor_apply(struct run_compactor *compactor);
+
+/* After the last run: also lets RocksDB compact the remaining runs if there are many files. */
+int run_compactor_settle(struct run_compactor *compactor);
+
+enum compaction_state {
+    COMPACTION_IS_RUNNING = 1,
+    COMPACTION_IS_DUE = 2,      /* not running; begins when RocksDB's thread gets a CPU */
+    /* The next run should wait until a compaction has ended: there are nearly most_files files, or
+       a second compaction is due. RocksDB compacts the newest files first, so with more runs it
+       would never compact some of the older files. */
+    COMPACTION_IS_CROWDED = 4,
+    COMPACTION_LACKS_FILES = 8, /* planned because too few files may be open */
+};
+
+/* Returns the bits that are true now. */
+unsigned run_compactor_state(const struct run_compactor *compactor, unsigned most_files);
 
 #endif

@@ -93,19 +93,11 @@ static size_t length_of(const uint8_t *item)
     return get_u16(item - LENGTH_BYTES);
 }
 
-/* Compares the bytes after equal prefixes. */
-static int compare_rest(const uint8_t *a, size_t a_bytes, const uint8_t *b, size_t b_bytes)
-{
-    size_t n = a_bytes < b_bytes ? a_bytes : b_bytes;
-    int r = memcmp(a + PREFIX_BYTES, b + PREFIX_BYTES, n - PREFIX_BYTES);
-    return r != 0 ? r : a_bytes < b_bytes ? -1 : a_bytes > b_bytes;
-}
-
 static int compare_entries(const void *a, const void *b)
 {
     const uint8_t *x = ((const struct sort_entry *)a)->ref;
     const uint8_t *y = ((const struct sort_entry *)b)->ref;
-    return compare_rest(x, length_of(x), y, length_of(y));
+    return compare_bytes(x, length_of(x), y, length_of(y));
 }
 
 static void sort_all(struct sort_entry *e, size_t n)
@@ -136,7 +128,7 @@ static bool is_before(const void *heads, size_t i, size_t k)
     const struct head *a = (const struct head *)heads + i, *b = (const struct head *)heads + k;
     if (!a->item || !b->item) return a->item != NULL;
     if (a->prefix != b->prefix) return a->prefix < b->prefix;
-    return compare_rest(a->item, a->n_bytes, b->item, b->n_bytes) < 0;
+    return compare_bytes(a->item, a->n_bytes, b->item, b->n_bytes) < 0;
 }
 
 int tape_append_item(struct tape_set *to, unsigned tape, const uint8_t *item, size_t n_bytes)
@@ -151,7 +143,7 @@ int tape_read_item(struct tape_reader *tape, const uint8_t **item, size_t *n_byt
 {
     *item = NULL;
     *n_bytes = 0;
-    if (tape_is_at_end(tape)) return 0;
+    if (tape_left(tape) == 0) return 0;
     const uint8_t *bytes = tape_read(tape, LENGTH_BYTES);
     if (!bytes) return -1;
     size_t n = get_u16(bytes);

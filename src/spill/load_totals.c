@@ -47,12 +47,3 @@ void load_totals_set_bad(struct load_totals *totals)
     totals->counts.input_is_bad = true;
     thread_pool_unlock(totals->threads);
 }
-
-void load_totals_add_before(struct load_totals *totals, const struct content_sum *sum,
-                            bool any_placed)
-{
-    thread_pool_lock(totals->threads);
-    load_totals_add(totals, sum, any_placed);
-    totals->counts.raw_bytes_before = totals->counts.sum.n_bytes;
-    thread_pool_unlock(totals->threads);
-}

@@ -61,8 +61,4 @@ void load_totals_set_loading(struct load_totals *totals, bool is_loading);
 /* Sets input_is_bad. */
 void load_totals_set_bad(struct load_totals *totals);
 
-/* Before loading: adds the records of a run of the interrupted sort. */
-void load_totals_add_before(struct load_totals *totals, const struct content_sum *sum,
-                            bool any_placed);
-
 #endif

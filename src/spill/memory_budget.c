@@ -10,8 +10,6 @@ enum {
     MIN_BUFFER_BYTES = 256 * KIB,
     MAX_BUFFER_BYTES = 128 * KIB * KIB, /* one job sorts a sort buffer: 128 MiB take some 30 ms */
     MIN_BUFFERS = 4,
-    THREAD_BYTES = 1024 * KIB, /* two pieces, a spill chunk, two blocks and entries to sort, each of
-                                  the least size */
     FEW_THREADS = 4,           /* fit into the allowance beyond the budget */
     MANY_BUFFERS = 16,         /* enough to spill 6 while 6 others fill */
     MIN_BLOCK_BYTES = KIB,     /* a few short reads; with thousands of runs only */
@@ -40,12 +38,7 @@ static size_t clamp(size_t value, size_t low, size_t high)
 
 unsigned memory_budget_most_threads(size_t total_bytes)
 {
-    return (unsigned)clamp(total_bytes / THREAD_BYTES, FEW_THREADS, UINT_MAX);
-}
-
-size_t memory_budget_for_threads(unsigned n_threads)
-{
-    return (size_t)n_threads * THREAD_BYTES;
+    return (unsigned)clamp(total_bytes / MEMORY_THREAD_BYTES, FEW_THREADS, UINT_MAX);
 }
 
 void memory_budget_plan(struct memory_budget *budget, size_t total_bytes, unsigned n_threads)
@@ -218,14 +211,6 @@ size_t spill_policy_threshold(const struct memory_budget *budget, bool any_spill
 size_t spill_policy_run_buffers(const struct memory_budget *budget, size_t n_waiting)
 {
     return n_waiting < budget->run_buffers ? n_waiting : budget->run_buffers;
-}
-
-size_t spill_policy_due(const struct memory_budget *budget, const struct spill_state *state)
-{
-    size_t threshold = spill_policy_threshold(budget, state->any_spilled, state->expected_bytes);
-    /* The reader is stuck if large records fill the memory with fewer sort buffers. */
-    bool is_due = state->n_waiting >= threshold || state->reader_is_stuck;
-    return is_due ? spill_policy_run_buffers(budget, state->n_waiting) : 0;
 }
 
 size_t spill_policy_kept_bytes(const struct memory_budget *budget, size_t open_bytes,

@@ -50,12 +50,12 @@ struct memory_budget {
     unsigned chunk_factor;      /* memory of an output chunk with its blocks, in chunk_bytes */
 };
 
-/* Returns for how many workers total_bytes suffice: each needs pieces, spill chunks and output
-   chunks. */
-unsigned memory_budget_most_threads(size_t total_bytes);
+/* What a worker needs: two pieces, a spill chunk, two blocks and entries to sort, each of the least
+   size. */
+enum { MEMORY_THREAD_BYTES = 1 << 20 };
 
-/* Returns the least total that suffices for n_threads workers. */
-size_t memory_budget_for_threads(unsigned n_threads);
+/* Returns for how many workers total_bytes suffice. */
+unsigned memory_budget_most_threads(size_t total_bytes);
 
 /* Divides total_bytes among n_threads workers; raises totals that are too small. */
 void memory_budget_plan(struct memory_budget *budget, size_t total_bytes, unsigned n_threads);
@@ -125,24 +125,14 @@ size_t memory_budget_merge_bytes(const struct memory_budget *budget, size_t open
 /* Runs are spilled late, because sort buffers that are in memory at the end of the input need not
    be spilled. */
 
-/* What the spiller decides from. */
-struct spill_state {
-    size_t n_waiting;           /* full sort buffers that are in no run */
-    bool any_spilled;           /* a run was spilled before */
-    uint64_t expected_bytes;    /* of all records, uncompressed; 0: unknown */
-    bool reader_is_stuck;       /* the reader waits for a sort buffer, and the budget has none */
-};
-
-/* Returns how many waiting sort buffers start a run: more before the first run if the input may fit
-   in memory. */
+/* Returns how many waiting sort buffers, full ones that are in no run, start a run: more before the
+   first run if the input may fit in memory. expected_bytes: of all records, uncompressed; 0:
+   unknown. */
 size_t spill_policy_threshold(const struct memory_budget *budget, bool any_spilled,
                               uint64_t expected_bytes);
 
 /* Returns how many of the waiting sort buffers the next run takes, the oldest first. */
 size_t spill_policy_run_buffers(const struct memory_budget *budget, size_t n_waiting);
-
-/* Returns the number of sort buffers to spill now; 0: wait for more. */
-size_t spill_policy_due(const struct memory_budget *budget, const struct spill_state *state);
 
 /* Returns the bytes of sort buffers that may stay in memory while the runs are merged. open_bytes:
    sum of the largest block of each run; scan_bytes: memory for read-ahead. */

@@ -50,12 +50,9 @@ int observed_parts_show(struct observed_parts *parts, const struct observed_reco
 /* Adds a record of the output. */
 static inline void observed_parts_add(struct observed_parts *parts, const uint8_t *rec)
 {
-    const struct record_observers *observers = parts->observers;
-    for (unsigned i = 0; i < observers->n; i++) {
-        const struct observed_records one = {.all = {rec, rec + bam_record_bytes(rec)}};
-        struct record_observer *observer = observers->all[i];
-        parts->failed |= observer->kind->add_records(observer, parts->all[i], &one) < 0;
-    }
+    if (parts->observers->n == 0) return;
+    const struct observed_records one = {.all = {rec, rec + bam_record_bytes(rec)}};
+    parts->failed |= observed_parts_show(parts, &one) < 0;
 }
 
 /* Call it after the last record. Returns 0, or -1 if an observer has failed. */

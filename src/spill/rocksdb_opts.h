@@ -13,6 +13,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Files whose sizes differ by more than this are not compacted together. Runs differ by less;
+   compacted files differ from runs by more. */
+enum { SIMILAR_FILES_PERCENT = 80 };
+
 struct rocksdb_opts {
     rocksdb_options_t *db;                      /* for the database and for SST writers */
     rocksdb_options_t *direct_db;               /* to open it again with O_DIRECT */

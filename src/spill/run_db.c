@@ -18,7 +18,6 @@
  */
 #include "spill/run_db.h"
 
-#include "spill/compaction_plan.h"
 #include "spill/rocksdb_opts.h"
 #include "spill/store_error.h"
 #include "util/byte_order.h"
@@ -132,21 +131,12 @@ bool run_db_exists(const char *dir, unsigned number)
     return exists;
 }
 
-static int count_run(void *arg, const uint8_t *label, size_t n_bytes)
-{
-    struct run_db *db = arg;
-    (void)label;
-    (void)n_bytes;
-    db->totals.n_runs++;
-    return 0;
-}
-
 /* Counts the runs of a database that another process made, and their current bytes. */
 static int count_runs(struct run_db *db)
 {
     unsigned n_files = run_db_n_files(db);
     db->totals.n_bytes = property(db, "rocksdb.total-sst-files-size");
-    int r = run_db_labels(db, count_run, db);
+    int r = run_db_labels(db, NULL, NULL);
     db->totals.n_files = db->totals.n_runs > n_files ? db->totals.n_runs : n_files;
     return r;
 }
@@ -208,7 +198,7 @@ struct run_db *run_db_create(const char *dir, const struct run_db_settings *sett
                              const char **full)
 {
     struct run_db *db = xcalloc(1, sizeof *db);
-    xalloc_require(pthread_mutex_init(&db->opening, NULL) == 0);
+    db->opening = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     db->settings = *settings;
     db->dir = xstrdup(dir);
     db->path = xasprintf("%s/db-%u", dir, settings->number);
@@ -240,7 +230,6 @@ void run_db_destroy(struct run_db *db)
     rocksdb_opts_release(&db->opts);
     while (db->n_ended > 0) free_writer(db->ended[--db->n_ended]);
     free(db->ended);
-    (void)pthread_mutex_destroy(&db->opening);
     free(db->path);
     free(db->dir);
     free(db);
@@ -363,26 +352,16 @@ int run_db_end_run(struct begun_run *w)
     return should_admit(db) ? run_db_admit_runs(db) : 0;
 }
 
-/* Lists the files of all runs that have ended. Returns how many there are. */
-static size_t list_ended(const struct run_db *db, const char ***paths)
-{
-    size_t n = 0;
-    for (unsigned i = 0; i < db->n_ended; i++) n += db->ended[i]->n_files;
-    *paths = xcalloc(n, sizeof **paths);
-    n = 0;
-    for (unsigned i = 0; i < db->n_ended; i++)
-        for (unsigned k = 0; k < db->ended[i]->n_files; k++)
-            (*paths)[n++] = db->ended[i]->files[k].path;
-    return n;
-}
-
 int run_db_admit_runs(struct run_db *db)
 {
     if (db->n_ended == 0) return 0;
     if (!db->db) return RUN_DB_ERROR;   /* reopening has failed after a message */
     char *error = NULL;
-    const char **paths;
-    size_t n_paths = list_ended(db, &paths);
+    const char **paths = xcalloc(db->n_waiting, sizeof *paths);
+    size_t n_paths = 0;
+    for (unsigned i = 0; i < db->n_ended; i++)
+        for (unsigned k = 0; k < db->ended[i]->n_files; k++)
+            paths[n_paths++] = db->ended[i]->files[k].path;
     rocksdb_ingest_external_file(db->db, paths, n_paths, db->opts.ingest, &error);
     free(paths);
     db->n_open += db->n_waiting;
@@ -424,7 +403,10 @@ int run_db_labels(struct run_db *db, int (*take)(void *arg, const uint8_t *label
         size_t key_bytes = n_key == LABEL_KEY_BYTES ? (size_t)get_big_endian(key + 5, 4) : 0;
         if (key_bytes > db->totals.key_bytes) db->totals.key_bytes = key_bytes;
         const char *label = rocksdb_iter_value(iter, &n_bytes);
-        r = take(arg, (const uint8_t *)label, n_bytes);
+        if (take)
+            r = take(arg, (const uint8_t *)label, n_bytes);
+        else
+            db->totals.n_runs++;
     }
     rocksdb_iter_get_error(iter, &error);
     if (check_error(db, "read", error) < 0) r = -1;
@@ -494,6 +476,8 @@ int run_db_compact(struct run_db *db, unsigned least_width, unsigned width, unsi
 
 int run_db_stop_compactions(struct run_db *db)
 {
+    diag_warning("a compaction failed in '%s': there is little space, or the disk is faulty; no "
+                 "more are done", db->dir);
     const char *const key = "disable_auto_compactions", *const value = "true";
     char *error = NULL;
     rocksdb_set_options(db->db, 1, &key, &value, &error);
@@ -505,6 +489,23 @@ bool run_db_is_compacting(const struct run_db *db)
     return property(db, "rocksdb.num-running-compactions") > 0 && !run_db_compact_failed(db);
 }
 
+static bool are_similar(uint64_t a, uint64_t b)
+{
+    const double most = 1 + SIMILAR_FILES_PERCENT / 100.0;
+    return (double)a <= most * (double)b && (double)b <= most * (double)a;
+}
+
+bool run_db_will_compact(const uint64_t *file_bytes, size_t n_files, unsigned least_width,
+                         unsigned max_files)
+{
+    if (n_files <= max_files) return false;
+    if (n_files >= max_files + least_width) return true;
+    size_t n_row = 1;
+    for (size_t i = 1; i < n_files && n_row < least_width; i++)
+        n_row = are_similar(file_bytes[i - 1], file_bytes[i]) ? n_row + 1 : 1;
+    return n_row >= least_width;
+}
+
 bool run_db_compaction_is_due(const struct run_db *db)
 {
     if (db->least_width == 0 || run_db_compact_failed(db)) return false;
@@ -514,7 +515,7 @@ bool run_db_compaction_is_due(const struct run_db *db)
     size_t n = (size_t)rocksdb_livefiles_count(files);
     uint64_t *sizes = xcalloc(n, sizeof *sizes);
     for (size_t i = 0; i < n; i++) sizes[i] = rocksdb_livefiles_size(files, (int)i);
-    bool due = compaction_will_begin(sizes, n, db->least_width, db->max_files);
+    bool due = run_db_will_compact(sizes, n, db->least_width, db->max_files);
     free(sizes);
     rocksdb_livefiles_destroy(files);
     return due;

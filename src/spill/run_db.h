@@ -29,10 +29,6 @@ struct run_scan;
 
 enum { RUN_DB_ERROR = -1, RUN_DB_FULL = -2 };
 
-/* n_admitted for a disk that is slow to seek: to admit runs, RocksDB syncs its manifest twice and
-   its directory once, which takes 90 ms on a rotating disk. */
-enum { RUN_DB_ADMITTED_WHEN_SLOW = 4 };
-
 struct run_db_settings {
     size_t compaction_read_bytes;       /* of a file at a time; 0: the kernel's readahead */
     /* Compactions and scans use O_DIRECT. Allows one scan at a time, and no runs after it. Opens
@@ -126,13 +122,19 @@ int run_db_compact(struct run_db *db, unsigned least_width, unsigned width, unsi
 /* True while a compaction runs, unless one has failed. */
 bool run_db_is_compacting(const struct run_db *db);
 
-/* True if RocksDB will begin a compaction as soon as its thread gets a CPU
-   (compaction_will_begin). False after one has failed. Only for the thread that calls
-   run_db_compact. */
+/* True if RocksDB will begin a compaction as soon as its thread gets a CPU. False after one has
+   failed. Only for the thread that calls run_db_compact. */
 bool run_db_compaction_is_due(const struct run_db *db);
 
+/* A step of that, for tests: true if RocksDB will compact some of these files, which are in the
+   order of the database. It does if there are more than max_files files, and least_width neighbours
+   among them have similar sizes. With max_files + least_width files it takes the newest files, with
+   any sizes. */
+bool run_db_will_compact(const uint64_t *file_bytes, size_t n_files, unsigned least_width,
+                         unsigned max_files);
+
 /* True if a compaction has failed. The runs are unchanged. RocksDB retries until
-   run_db_stop_compactions is called, which returns 0, or -1 after a message. */
+   run_db_stop_compactions is called, which warns and returns 0, or -1 after a message. */
 bool run_db_compact_failed(const struct run_db *db);
 int run_db_stop_compactions(struct run_db *db);
 

@@ -1,17 +1,4 @@
-/*
- * run_label.c -- see run_label.h. A label has 80 bytes, little-endian:
- *
- *     offset  bytes
- *          0      8  XXH3-64 of everything after this field
- *          8      4  magic "RSL" and the format version, 1
- *         12      4  number of the run
- *         16      4  number of the run before it
- *         20      4  1: some record has a reference
- *         24     24  number of records, their bytes, their sum
- *         48      8  size of the largest block that several records share
- *         56      8  number of the input, 4 bytes; zero, 4 bytes
- *         64     16  offset in it, number of its records before that
- */
+/* run_label.c -- see run_label.h. */
 #include "spill/run_label.h"
 
 #include "util/long_hash.h"
@@ -19,31 +6,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const uint8_t magic[4] = {'R', 'S', 'L', 1};
-
-static const struct {
-    size_t at, member, n_bytes;
-} fields[] = {
-    {12, offsetof(struct run_label, run), 4},
-    {16, offsetof(struct run_label, before), 4},
-    {20, offsetof(struct run_label, any_placed), sizeof(bool)},
-    {24, offsetof(struct run_label, sum.n_records), 8},
-    {32, offsetof(struct run_label, sum.n_bytes), 8},
-    {40, offsetof(struct run_label, sum.hash), 8},
-    {48, offsetof(struct run_label, open_bytes), 8},
-    {56, offsetof(struct run_label, end.input), 4},
-    {64, offsetof(struct run_label, end.offset), 8},
-    {72, offsetof(struct run_label, end.n_records), 8},
-};
-
-enum { N_FIELDS = sizeof fields / sizeof *fields };
+static const uint8_t magic[8] = "RSL\2";        /* with the version of the format */
 
 void run_label_encode(const struct run_label *label, uint8_t out[RUN_LABEL_BYTES])
 {
-    memset(out, 0, RUN_LABEL_BYTES);
+    struct run_label stored;
+    memset(&stored, 0, sizeof stored);  /* what is between the members, too */
+    stored.run = label->run;
+    stored.before = label->before;
+    stored.sum = label->sum;
+    stored.any_placed = label->any_placed;
+    stored.open_bytes = label->open_bytes;
+    stored.end.input = label->end.input;
+    stored.end.offset = label->end.offset;
+    stored.end.n_records = label->end.n_records;
     memcpy(out + 8, magic, sizeof magic);
-    for (size_t i = 0; i < N_FIELDS; i++)
-        memcpy(out + fields[i].at, (const char *)label + fields[i].member, fields[i].n_bytes);
+    memcpy(out + 16, &stored, sizeof stored);
     uint64_t checksum = long_hash(out + 8, RUN_LABEL_BYTES - 8);
     memcpy(out, &checksum, 8);
 }
@@ -53,9 +31,10 @@ int run_label_decode(const uint8_t *bytes, size_t n_bytes, struct run_label *lab
     uint64_t checksum;
     if (n_bytes != RUN_LABEL_BYTES || memcmp(bytes + 8, magic, sizeof magic) != 0) return -1;
     memcpy(&checksum, bytes, 8);
-    if (checksum != long_hash(bytes + 8, RUN_LABEL_BYTES - 8) || bytes[20] > 1) return -1;
-    for (size_t i = 0; i < N_FIELDS; i++)
-        memcpy((char *)label + fields[i].member, bytes + fields[i].at, fields[i].n_bytes);
+    if (checksum != long_hash(bytes + 8, RUN_LABEL_BYTES - 8) ||
+        bytes[16 + offsetof(struct run_label, any_placed)] > 1)
+        return -1;
+    memcpy(label, bytes + 16, sizeof *label);
     /* The numbers of a chain ascend. */
     bool is_first = label->before == RUN_LABEL_NONE;
     return label->run != RUN_LABEL_NONE && (is_first || label->before < label->run) ? 0 : -1;

@@ -25,8 +25,6 @@
 
 #define RUN_LABEL_NONE UINT32_MAX       /* before the first run */
 
-enum { RUN_LABEL_BYTES = 80 };
-
 struct run_label {
     uint32_t run;
     uint32_t before;            /* its predecessor, or RUN_LABEL_NONE */
@@ -35,6 +33,9 @@ struct run_label {
     uint64_t open_bytes;        /* of blocks that are open in the merge (spill/run_writer.h) */
     struct input_position end;  /* after its last record */
 };
+
+/* As it is stored: XXH3-64 of the rest, a magic number, and the label as it is in memory. */
+enum { RUN_LABEL_BYTES = 16 + sizeof(struct run_label) };
 
 /* Writes the label, with a checksum, to out. */
 void run_label_encode(const struct run_label *label, uint8_t out[RUN_LABEL_BYTES]);

@@ -1,26 +1,16 @@
 /*
- * run_store.c -- see run_store.h.
- *
- * Sizes of reads. By default the kernel reads 128 KiB ahead of each file, outside of our memory. On
- * a disk without seeks that is best, because our own read-ahead copies the data once more. If seeks
- * are slow, a scan reads as much at a time as the memory allows, if that is more than the kernel's
- * readahead.
- *
- * If seeks are slow and the temporary data are much larger than the machine's memory, scans use
- * O_DIRECT. Through the page cache a read of a megabyte reaches the disk in steps of the kernel's
- * readahead, and the head moves elsewhere between the steps; its pages would also evict others from
- * the cache. If the data are smaller, much of them is still in the page cache, which direct reads
- * would not use.
+ * run_store.c -- see run_store.h. doc/notes/spill.md (Disks) says how much of a file is read at a
+ * time, and when reads use O_DIRECT.
  */
 #include "spill/run_store.h"
 
 #include "os/disk_space.h"
-#include "spill/run_compactor.h"
 #include "util/diag.h"
 #include "util/monotonic.h"
 #include "util/xalloc.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -30,9 +20,12 @@ enum {
        fit when the run ends, the run is lost. */
     RESERVE_BYTES = 4 << 20,
     FEW_FILES = 64,             /* their larger blocks take at most 4 MiB of memory */
-    CHECK_BYTES = 1 << 20,      /* checks the free space after each such part of a file */
-    MOST_RETRIES = 15,
+    CHECK_BYTES = 1 << 20,      /* checks the free space after each such part of a run */
+    MOST_RETRIES = 30,
     RETRY_MICROSECONDS = 200000,
+    /* To admit runs, RocksDB syncs its manifest twice and its directory once, which takes 90 ms on
+       a rotating disk. */
+    ADMITTED_WHEN_SLOW = 4,
 };
 
 struct volume {                 /* a database in a temporary directory */
@@ -66,10 +59,7 @@ struct run_store {
     bool slow_to_seek;          /* a disk is slow to seek */
     struct volume *volumes;
     size_t n_volumes;
-    /* the thread that begins runs */
-    unsigned n_retries;         /* runs that were written again for lack of space */
-    /* the thread that ends runs */
-    unsigned n_end_waits;       /* waits for space at the end of a run */
+    atomic_uint n_waits;        /* for space */
     /* the thread that scans */
     size_t scan_read_bytes;
     /* under the lock */
@@ -78,29 +68,14 @@ struct run_store {
     uint64_t raw_done, raw_left;        /* run_store_expect */
 };
 
-struct stored_file {
-    double seconds;             /* time of puts */
-    size_t unchecked_bytes;     /* written since the free space was checked */
-};
-
 struct stored_run {
     struct run_store *store;
     struct volume *volume;
     struct begun_run *writer;
-    double seconds;             /* time to begin the run */
+    double start, seconds;      /* when it began, and how long writing it took */
     unsigned n_files;
-    struct stored_file files[];
+    _Atomic size_t n_bytes;     /* that were put */
 };
-
-static void lock_store(struct run_store *store)
-{
-    (void)pthread_mutex_lock(&store->lock);
-}
-
-static void unlock_store(struct run_store *store)
-{
-    (void)pthread_mutex_unlock(&store->lock);
-}
 
 /* ---- creating and destroying ---- */
 
@@ -156,22 +131,19 @@ static unsigned make_volumes(struct run_store *store)
 static void plan_reading(struct run_store *store, unsigned n_lanes)
 {
     const struct run_store_settings *settings = &store->settings;
-    const struct run_store_means *means =
-        store->slow_to_seek ? &settings->slow_means : &settings->means;
-    struct compaction_totals totals = {
+    struct memory_budget budget = *settings->budget;
+    if (store->slow_to_seek) memory_budget_lengthen_runs(&budget);
+    store->scan_bytes = memory_budget_scan_bytes(&budget);
+    store->facts = (struct compaction_facts){
         .mode = settings->compaction,
-        .n_dirs = (unsigned)settings->n_dirs,
-        .n_lanes = n_lanes,
         .most_files = store_layout_most_files(store->n_volumes),
-        .n_runs_expected = means->n_runs_expected,
-        .scan_bytes = means->scan_bytes,
-        .compaction_bytes = means->compaction_bytes,
+        .n_runs_expected = memory_budget_expect_runs(&budget, settings->input_bytes, 0, 0),
+        .scan_bytes = store->scan_bytes,
+        .compaction_bytes = memory_budget_compaction_bytes(&budget),
         .long_keys = settings->long_keys,
-        .slow_to_seek = store->slow_to_seek,
-        .exceeds_memory = store_layout_exceeds_memory(settings->input_bytes, means->scan_bytes),
     };
-    store->facts = compaction_share(&totals);
-    store->scan_bytes = means->scan_bytes;
+    compaction_share(&store->facts, (unsigned)settings->n_dirs, n_lanes, store->slow_to_seek,
+                     store_layout_exceeds_memory(settings->input_bytes, store->scan_bytes));
     store->width = compaction_width(&store->facts);
     if (store->facts.reads_ahead)
         store->compaction_read_bytes = compaction_read_bytes(&store->facts);
@@ -189,7 +161,7 @@ static struct run_db *open_db(const struct run_store *store, const struct volume
         .may_lack_files = !store->settings.read_only,
         .number = volume->lane,
         .n_compactions = compaction_n_parallel(run_store_n_lanes(store)),
-        .n_admitted = store->slow_to_seek ? RUN_DB_ADMITTED_WHEN_SLOW : 1,
+        .n_admitted = store->slow_to_seek ? ADMITTED_WHEN_SLOW : 1,
         .long_keys = store->settings.long_keys,
         .few_files = store->facts.most_files * store->n_volumes <= FEW_FILES,
     };
@@ -208,7 +180,7 @@ static int open_volumes(struct run_store *store)
         volume->n_bytes = run_db_totals(volume->db)->n_bytes;
         store->n_runs += volume->n_runs;
         if (volume->n_runs > 0 && !volume->closed)
-            volume->compactor = (struct run_compactor){.db = volume->db, .dir = volume->dir};
+            volume->compactor = (struct run_compactor){.db = volume->db};
     }
     return 0;
 }
@@ -216,7 +188,7 @@ static int open_volumes(struct run_store *store)
 struct run_store *run_store_create(const struct run_store_settings *settings)
 {
     struct run_store *store = xcalloc(1, sizeof *store);
-    xalloc_require(pthread_mutex_init(&store->lock, NULL) == 0);
+    store->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     store->settings = *settings;
     plan_reading(store, make_volumes(store));
     if (!settings->existing || open_volumes(store) == 0) return store;
@@ -228,7 +200,6 @@ void run_store_destroy(struct run_store *store)
 {
     if (!store) return;
     for (size_t i = 0; i < store->n_volumes; i++) run_db_destroy(store->volumes[i].db);
-    (void)pthread_mutex_destroy(&store->lock);
     free(store->volumes);
     free(store);
 }
@@ -238,9 +209,8 @@ void run_store_destroy(struct run_store *store)
 /* Returns the free bytes in the directory of a volume; 0 if unknown. */
 static uint64_t free_bytes(const struct volume *volume)
 {
-    uint64_t n_bytes;
-    (void)disk_space_free(volume->dir, &n_bytes);
-    return n_bytes;
+    struct disk_space space;
+    return disk_space_look(volume->dir, &space) ? space.free_bytes : 0;
 }
 
 /* Returns the seconds in which a directory would have written its runs and one more of n_bytes. */
@@ -285,21 +255,21 @@ static struct volume *choose_volume(const struct run_store *store)
 
 void run_store_expect(struct run_store *store, uint64_t raw_done, uint64_t raw_left)
 {
-    lock_store(store);
+    (void)pthread_mutex_lock(&store->lock);
     store->raw_done = raw_done;
     store->raw_left = raw_left;
-    unlock_store(store);
+    (void)pthread_mutex_unlock(&store->lock);
 }
 
 /* Estimates how many temporary bytes are still to be written; 0: unknown. */
 static uint64_t bytes_to_come(struct run_store *store)
 {
-    lock_store(store);
+    (void)pthread_mutex_lock(&store->lock);
     uint64_t n_bytes = bytes_of_all(store);
     double ratio = 0.5;         /* before the first run: that of lz4 */
     if (store->raw_done > 0 && n_bytes > 0) ratio = (double)n_bytes / (double)store->raw_done;
     uint64_t left = (uint64_t)(ratio * (double)store->raw_left);
-    unlock_store(store);
+    (void)pthread_mutex_unlock(&store->lock);
     return left;
 }
 
@@ -325,11 +295,10 @@ static bool compaction_has_space(const struct run_store *store, const struct vol
 
 /* Waits a moment for the space of a compaction. Returns false without waiting if no compaction
    occupies space, or after MOST_RETRIES waits. */
-static bool wait_for_space(const struct run_store *store, const struct volume *full,
-                           unsigned *n_waits)
+static bool wait_for_space(struct run_store *store, const struct volume *full)
 {
-    if (*n_waits >= MOST_RETRIES || !compaction_has_space(store, full)) return false;
-    ++*n_waits;
+    if (store->n_waits >= MOST_RETRIES || !compaction_has_space(store, full)) return false;
+    store->n_waits++;
     (void)usleep(RETRY_MICROSECONDS);
     return true;
 }
@@ -344,12 +313,12 @@ unsigned run_store_most_files(const struct run_store *store)
 int run_store_make_room(struct stored_run *run)
 {
     struct run_store *store = run->store;
-    if (wait_for_space(store, run->volume, &store->n_retries)) return RUN_STORE_AGAIN;
-    lock_store(store);
+    if (wait_for_space(store, run->volume)) return RUN_STORE_AGAIN;
+    (void)pthread_mutex_lock(&store->lock);
     for (size_t i = 0; i < store->n_volumes; i++)
         if (store->volumes[i].dir == run->volume->dir) store->volumes[i].full = true;
     bool have_other = choose_volume(store) != NULL;
-    unlock_store(store);
+    (void)pthread_mutex_unlock(&store->lock);
     if (!have_other) return report_full(store, run->volume);
     diag_warning("no space is left in '%s': temporary data go to the other directories",
                  run->volume->dir);
@@ -358,11 +327,11 @@ int run_store_make_room(struct stored_run *run)
 
 int run_store_begin_run(struct run_store *store, unsigned n_files, struct stored_run **begun)
 {
-    double start = monotonic_seconds();
-    struct stored_run *run = *begun = xcalloc(1, sizeof *run + n_files * sizeof *run->files);
-    lock_store(store);
+    struct stored_run *run = *begun = xcalloc(1, sizeof *run);
+    run->start = monotonic_seconds();
+    (void)pthread_mutex_lock(&store->lock);
     struct volume *volume = choose_volume(store);
-    unlock_store(store);
+    (void)pthread_mutex_unlock(&store->lock);
     run->store = store;
     run->volume = volume;
     run->n_files = n_files;
@@ -373,7 +342,6 @@ int run_store_begin_run(struct run_store *store, unsigned n_files, struct stored
     }
     if (!volume->db) return RUN_STORE_ERROR;
     int r = run_db_begin_run(volume->db, n_files, &run->writer);
-    run->seconds = monotonic_seconds() - start;
     return r == RUN_STORE_FULL ? run_store_make_room(run) : r;
 }
 
@@ -383,47 +351,35 @@ static bool is_nearly_full(const struct stored_run *run)
 }
 
 /* True if the directory of a run is nearly full and another directory is not. */
-static bool should_go_elsewhere(const struct stored_run *run, struct stored_file *file,
-                                size_t n_bytes)
+static bool should_go_elsewhere(struct stored_run *run, size_t n_bytes)
 {
     struct run_store *store = run->store;
     bool have_other = false;
     if (store->settings.n_dirs == 1) return false;
-    bool check = file->unchecked_bytes == 0 || file->unchecked_bytes >= CHECK_BYTES;
-    file->unchecked_bytes = (check ? 0 : file->unchecked_bytes) + n_bytes;
+    size_t before = atomic_fetch_add(&run->n_bytes, n_bytes);
+    bool check = before == 0 || before / CHECK_BYTES < (before + n_bytes) / CHECK_BYTES;
     if (!check || !is_nearly_full(run)) return false;
-    lock_store(store);
+    (void)pthread_mutex_lock(&store->lock);
     for (size_t i = 0; i < store->n_volumes; i++) {
         const struct volume *volume = &store->volumes[i];
         if (volume->dir != run->volume->dir && !volume->full) have_other = true;
     }
-    unlock_store(store);
+    (void)pthread_mutex_unlock(&store->lock);
     return have_other;
 }
 
 int run_store_put(struct stored_run *run, unsigned number, const uint8_t *key, size_t key_bytes,
                   const uint8_t *value, size_t value_bytes)
 {
-    double start = monotonic_seconds();
-    struct stored_file *file = &run->files[number];
     int r = run_db_put(run->writer, number, key, key_bytes, value, value_bytes);
-    if (r == 0 && should_go_elsewhere(run, file, key_bytes + value_bytes)) r = RUN_STORE_FULL;
-    file->seconds += monotonic_seconds() - start;
-    return r;
+    return r == 0 && should_go_elsewhere(run, key_bytes + value_bytes) ? RUN_STORE_FULL : r;
 }
 
 int run_store_label_run(struct stored_run *run, uint32_t number, const uint8_t *label,
                         size_t label_bytes)
 {
+    run->seconds = monotonic_seconds() - run->start;
     return run_db_label_run(run->writer, number, label, label_bytes);
-}
-
-/* Returns the seconds to begin the run and to put its blocks: the mean of its files. */
-static double put_seconds(const struct stored_run *run)
-{
-    double seconds = 0;
-    for (unsigned i = 0; i < run->n_files; i++) seconds += run->files[i].seconds;
-    return run->seconds + seconds / run->n_files;
 }
 
 /* With the lock held: updates the counts from the database of a volume. */
@@ -441,16 +397,16 @@ int run_store_end_run(struct stored_run *run)
     struct volume *volume = run->volume;
     double start = monotonic_seconds();
     /* The run cannot be written again: its sort buffers may be gone. */
-    while (is_nearly_full(run) && wait_for_space(store, volume, &store->n_end_waits)) continue;
+    while (is_nearly_full(run) && wait_for_space(store, volume)) continue;
     int r = run_db_end_run(run->writer);
     run->writer = NULL;
     if (r == RUN_DB_FULL) r = report_full(store, volume);
-    lock_store(store);
-    volume->write_seconds += put_seconds(run) + monotonic_seconds() - start;
+    (void)pthread_mutex_lock(&store->lock);
+    volume->write_seconds += run->seconds + monotonic_seconds() - start;
     count_runs(store, volume);
-    unlock_store(store);
+    (void)pthread_mutex_unlock(&store->lock);
     if (volume->n_runs > 0 && !volume->compactor.db)
-        volume->compactor = (struct run_compactor){.db = volume->db, .dir = volume->dir};
+        volume->compactor = (struct run_compactor){.db = volume->db};
     free(run);
     return r;
 }
@@ -469,9 +425,9 @@ int run_store_flush(struct run_store *store)
         struct volume *volume = &store->volumes[i];
         if (volume->n_runs == 0) continue;
         int r = run_db_admit_runs(volume->db);
-        lock_store(store);
+        (void)pthread_mutex_lock(&store->lock);
         count_runs(store, volume);
-        unlock_store(store);
+        (void)pthread_mutex_unlock(&store->lock);
         if (r == RUN_DB_FULL) r = report_full(store, volume);
         if (r < 0 && first == 0) first = r;     /* still flushes the other databases */
     }
@@ -480,7 +436,7 @@ int run_store_flush(struct run_store *store)
 
 /* ---- compactions ---- */
 
-bool run_store_wants_compaction(struct run_store *store, uint64_t n_runs_expected, bool stuck)
+bool run_store_wants_compaction(struct run_store *store, uint64_t n_runs_expected)
 {
     bool wanted = false;
     for (size_t i = 0; i < store->n_volumes; i++) {
@@ -493,16 +449,9 @@ bool run_store_wants_compaction(struct run_store *store, uint64_t n_runs_expecte
         facts.bytes_per_second = volume->disk.bytes_per_second;
         facts.parallel = volume->disk.parallel;
         facts.key_bytes = run_db_totals(volume->db)->key_bytes;
-        if (run_compactor_plan(&volume->compactor, &facts, store->width, stuck)) wanted = true;
+        if (run_compactor_plan(&volume->compactor, &facts, store->width)) wanted = true;
     }
     return wanted;
-}
-
-bool run_store_lacks_files(const struct run_store *store)
-{
-    for (size_t i = 0; i < store->n_volumes; i++)
-        if (store->volumes[i].compactor.plan.reason >= COMPACTION_MEMORY) return true;
-    return false;
 }
 
 int run_store_compact(struct run_store *store)
@@ -519,26 +468,12 @@ int run_store_settle(struct run_store *store)
     return 0;
 }
 
-bool run_store_is_compacting(const struct run_store *store)
+unsigned run_store_compactions(const struct run_store *store)
 {
+    unsigned state = 0;
     for (size_t i = 0; i < store->n_volumes; i++)
-        if (run_compactor_is_running(&store->volumes[i].compactor)) return true;
-    return false;
-}
-
-bool run_store_compaction_is_due(const struct run_store *store)
-{
-    for (size_t i = 0; i < store->n_volumes; i++)
-        if (run_compactor_is_due(&store->volumes[i].compactor)) return true;
-    return false;
-}
-
-bool run_store_is_crowded(const struct run_store *store)
-{
-    for (size_t i = 0; i < store->n_volumes; i++)
-        if (run_compactor_is_crowded(&store->volumes[i].compactor, store->facts.most_files))
-            return true;
-    return false;
+        state |= run_compactor_state(&store->volumes[i].compactor, store->facts.most_files);
+    return state;
 }
 
 /* ---- reading runs ---- */
@@ -605,14 +540,14 @@ unsigned run_store_n_durable(const struct run_store *store)
 void run_store_look(struct run_store *store, struct run_store_disks *disks)
 {
     *disks = (struct run_store_disks){.in_memory = true, .slow_to_seek = store->slow_to_seek};
-    lock_store(store);
+    (void)pthread_mutex_lock(&store->lock);
     for (size_t i = 0; i < store->n_volumes; i++) {
         const struct volume *volume = &store->volumes[i];
         run_store_disks_add(disks, &volume->disk);
         if (volume->lane == 0 && !volume->full && !volume->shares_space)
             disks->free_bytes += free_bytes(volume);
     }
-    unlock_store(store);
+    (void)pthread_mutex_unlock(&store->lock);
 }
 
 /* Adds the statistics of one database. The reason of the sort is the highest one of a database, in
@@ -624,9 +559,9 @@ static void add_stats(const struct volume *volume, struct run_store_stats *stats
     stats->compacted_bytes += run_db_compacted_bytes(volume->db);
     if (compactor->plan.reason < stats->reason) return;
     stats->reason = compactor->plan.reason;
-    stats->compacted = compactor->width > 0;
-    stats->width = compactor->width;
-    stats->max_files = compactor->max_files;
+    stats->compacted = compactor->told.width > 0;
+    stats->width = compactor->told.width;
+    stats->max_files = compactor->told.max_files;
 }
 
 void run_store_stats(const struct run_store *store, struct run_store_stats *stats)

@@ -4,7 +4,7 @@
  *
  * Each run goes to the directory with enough space that will probably finish writing it first,
  * judged by the speed of earlier runs. A full directory gets no more runs. Each time a run ends,
- * the store decides what to compact (compaction_plan.h, run_compactor.h).
+ * the store decides what to compact (compaction_plan.h).
  *
  * Order of calls: create; for each run begin, put its blocks in key order, label, end; settle; then
  * scan each database, and merge the scans. Destroy at any time.
@@ -20,6 +20,7 @@
 #define ROCKSORT_SPILL_RUN_STORE_H
 
 #include "spill/compaction_plan.h"
+#include "spill/memory_budget.h"
 #include "spill/run_db.h"
 #include "spill/store_layout.h"
 
@@ -27,13 +28,6 @@ struct run_store;
 struct stored_run;              /* a run that has begun */
 
 enum { RUN_STORE_ERROR = RUN_DB_ERROR, RUN_STORE_FULL = RUN_DB_FULL, RUN_STORE_AGAIN = -3 };
-
-/* The resources for compactions and scans. */
-struct run_store_means {
-    uint64_t n_runs_expected;   /* 0: unknown */
-    size_t scan_bytes;          /* read-ahead memory of the scans */
-    size_t compaction_bytes;    /* memory for compactions, after they are turned on */
-};
 
 struct run_store_settings {
     const char *const *dirs;    /* exist; outlive the store */
@@ -46,8 +40,8 @@ struct run_store_settings {
     enum compaction_mode compaction;
     bool long_keys;             /* keys may have tens of thousands of bytes */
     uint64_t input_bytes;       /* estimated uncompressed size; 0: unknown */
-    struct run_store_means means;
-    struct run_store_means slow_means;  /* used instead if a disk is slow to seek */
+    const struct memory_budget *budget; /* for run_store_create, which lengthens the runs if a disk
+                                           is slow to seek */
 };
 
 struct run_store *run_store_create(const struct run_store_settings *settings);
@@ -89,27 +83,15 @@ int run_store_flush(struct run_store *store);
 /* ---- compactions ---- */
 
 /* Call it after a run has ended. n_runs_expected: of all runs; 0: unknown. If it returns true, the
-   caller frees compaction_bytes of memory, once, and calls run_store_compact. `stuck`: see
-   run_compactor_plan. */
-bool run_store_wants_compaction(struct run_store *store, uint64_t n_runs_expected, bool stuck);
+   caller frees compaction_bytes of memory, once, and calls run_store_compact. */
+bool run_store_wants_compaction(struct run_store *store, uint64_t n_runs_expected);
 int run_store_compact(struct run_store *store);
 
 /* After the last run: also lets RocksDB compact the remaining runs if there are many files. */
 int run_store_settle(struct run_store *store);
 
-/* True while a compaction runs. */
-bool run_store_is_compacting(const struct run_store *store);
-
-/* True if compactions are planned because the limit of open files is below the number of runs. */
-bool run_store_lacks_files(const struct run_store *store);
-
-/* True if a compaction will begin as soon as RocksDB's thread gets a CPU. */
-bool run_store_compaction_is_due(const struct run_store *store);
-
-/* True if the next run should wait until a compaction has ended: the number of files is near the
-   limit, or a second compaction is due. RocksDB compacts the newest files first, so with more runs
-   it would never compact some of the older files. */
-bool run_store_is_crowded(const struct run_store *store);
+/* Returns the bits of enum compaction_state that are true for some database. */
+unsigned run_store_compactions(const struct run_store *store);
 
 /* ---- reading runs ---- */
 

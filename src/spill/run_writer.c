@@ -7,7 +7,6 @@
 #include "util/diag.h"
 #include "util/xalloc.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,12 +35,9 @@ struct file_range {
     struct run_writer *run;
     unsigned number;
     size_t first_place, end_place;      /* of run->places: [first, end) */
-    size_t *begin_at;           /* start of the range in each source */
-    uint64_t first_index;       /* index in the run of its first record */
     pthread_t thread;
     int result;
-    /* of the current attempt to write it */
-    size_t *cut_at;             /* end of the last chunk in each source */
+    size_t *cut_at;             /* end of the last chunk in each source; start of the range */
     uint64_t n_records;         /* records of the run before that end */
     size_t max_block_bytes;     /* the largest of the stored chunks */
     struct spill_chunk *ring;
@@ -54,12 +50,11 @@ struct run_writer {
     size_t n_places;
     size_t n_sources;
     struct merge_source *sources;
-    struct record_ordinals *ordinals;   /* NULL: they are the indexes */
+    struct sort_buffer *const *buffers; /* one for each source */
     struct file_range *files;
     unsigned n_files;
     unsigned n_ring;            /* spill chunks of each */
     struct stored_run *stored;
-    atomic_bool stopped;        /* a file found no space */
 };
 
 struct chunk_scratch {
@@ -102,10 +97,11 @@ static int end_block(struct spill_chunk *chunk, struct chunk_scratch *scratch,
                   bam_block_bound(s->codec, raw_bytes, last->n_bytes);
     xgrow(&chunk->blocks, &chunk->room, chunk->n_bytes + most, chunk->room / 2, 1);
     uint8_t *at = chunk->blocks + chunk->n_bytes, *value = at + sizeof block + key_bytes;
-    const struct bam_block_content content = {scratch->raw, raw_bytes, (uint32_t)(to - from),
-                                              last->bytes, last->n_bytes,
-                                              chunk->ordinals_bytes > 0 ? chunk->ordinals : NULL};
-    ssize_t value_bytes = bam_block_encode(&scratch->coder, s->codec, &content, value);
+    const struct bam_block content = {
+        s->codec, (uint32_t)(to - from), raw_bytes, last->bytes, last->n_bytes,
+        chunk->ordinals_bytes > 0 ? chunk->ordinals : NULL, .payload = scratch->raw,
+    };
+    ssize_t value_bytes = bam_block_encode(&scratch->coder, &content, value);
     if (value_bytes < 0) {
         diag_error("a block of temporary data cannot be compressed with %s; please report this",
                    temp_codec_name(s->codec));
@@ -126,10 +122,11 @@ static int show_record(struct spill_chunk *chunk, const uint8_t *rec, uint64_t i
     const struct run_writer *run = chunk->file->run;
     struct observed_records one = {.all = {rec, rec + bam_record_bytes(rec)},
                                    .run = run->settings.label.run, .first_record = index};
-    if (run->ordinals) {
+    if (record_ordinals_are_needed(run->settings.rules)) {
         size_t at = chunk->ordinals_bytes, end = at + BAM_BLOCK_ORDINAL_BYTES;
         xgrow(&chunk->ordinals, &chunk->ordinals_room, end, end, 1);
-        bam_block_put_ordinal(chunk->ordinals + at, record_ordinals_find(run->ordinals, rec));
+        bam_block_put_ordinal(chunk->ordinals + at,
+                              record_ordinal(run->buffers, run->n_sources, rec));
         one.ordinals = chunk->ordinals + at;
         chunk->ordinals_bytes = end;
     }
@@ -256,7 +253,6 @@ static int store_oldest_chunk(struct file_range *file)
 static int start_chunk(struct file_range *file, const struct merge_bound *bound)
 {
     struct run_writer *run = file->run;
-    if (atomic_load_explicit(&run->stopped, memory_order_relaxed)) return RUN_STORE_FULL;
     int r = file->ring_used == run->n_ring ? store_oldest_chunk(file) : 0;
     if (r < 0) return r;
     struct spill_chunk *chunk = &file->ring[(file->ring_at + file->ring_used) % run->n_ring];
@@ -310,21 +306,13 @@ static int store_chunks(struct file_range *file)
 
 /* ---- files ---- */
 
-/* Writes a file of the run. If that fails, the threads of the other files also stop. When it
-   returns, no worker has a chunk of this file. */
+/* Writes a file of the run. When it returns, no worker has a chunk of this file. */
 static void *write_file(void *arg)
 {
     struct file_range *file = arg;
     struct run_writer *run = file->run;
-    file->ring_at = file->ring_used = 0;
-    file->n_records = file->first_index;
-    file->max_block_bytes = 0;
-    memcpy(file->cut_at, file->begin_at, run->n_sources * sizeof *file->cut_at);
     file->result = store_chunks(file);
-    if (file->result == RUN_STORE_FULL)
-        atomic_store_explicit(&run->stopped, true, memory_order_relaxed);
-    else if (file->result < 0)
-        thread_pool_fail(run->settings.threads);
+    if (file->result == RUN_STORE_ERROR) thread_pool_fail(run->settings.threads);
     while (file->ring_used > 0) (void)take_oldest_chunk(file);
     return NULL;
 }
@@ -335,7 +323,6 @@ static int write_files(struct run_writer *run)
 {
     unsigned n_started = 0;
     int r = 0;
-    atomic_store_explicit(&run->stopped, false, memory_order_relaxed);
     while (n_started < run->n_files - 1 &&
            thread_start(&run->files[n_started].thread, "spiller", write_file,
                         &run->files[n_started]) == 0)
@@ -348,7 +335,7 @@ static int write_files(struct run_writer *run)
     return thread_pool_failed(run->settings.threads) ? RUN_STORE_ERROR : r;
 }
 
-size_t run_writer_open_bytes(const struct run_writer *run)
+static size_t open_bytes_of(const struct run_writer *run)
 {
     size_t most = 0;
     for (unsigned i = 0; i < run->n_files; i++)
@@ -360,7 +347,7 @@ static int label_run(struct run_writer *run)
 {
     uint8_t bytes[RUN_LABEL_BYTES];
     struct run_label label = run->settings.label;
-    label.open_bytes = run_writer_open_bytes(run);
+    label.open_bytes = open_bytes_of(run);
     run_label_encode(&label, bytes);
     return run_store_label_run(run->stored, label.run, bytes, sizeof bytes);
 }
@@ -372,7 +359,8 @@ static uint64_t n_records_of(const struct run_writer *run)
     return n;
 }
 
-int run_writer_write(struct run_writer *run, struct stored_run **stored)
+/* Tries once to write the run. Returns 0, or a code of the store. */
+static int write_run(struct run_writer *run, struct stored_run **stored)
 {
     const struct run_writer_settings *s = &run->settings;
     record_observers_begin_run(s->observers);
@@ -402,12 +390,12 @@ static void begin_range(struct run_writer *run, size_t place)
     uint64_t n = 0;
     set_bound(run, place, &bound);
     for (size_t i = 0; i < run->n_sources; i++) {
-        file->begin_at[i] = merge_cut(run->settings.rules, &run->sources[i], &bound);
-        n += file->begin_at[i];
+        file->cut_at[i] = merge_cut(run->settings.rules, &run->sources[i], &bound);
+        n += file->cut_at[i];
     }
     merge_bound_release(&bound);
-    if (n == file[-1].first_index || n == n_records_of(run)) return;
-    file->first_index = n;
+    if (n == file[-1].n_records || n == n_records_of(run)) return;
+    file->n_records = n;
     file->first_place = file[-1].end_place = place;
     file->end_place = run->n_places;
     run->n_files++;
@@ -435,7 +423,6 @@ static void make_files(struct run_writer *run)
         struct file_range *file = &run->files[i];
         file->run = run;
         file->number = i;
-        file->begin_at = xcalloc(run->n_sources, sizeof *file->begin_at);
         file->cut_at = xcalloc(run->n_sources, sizeof *file->cut_at);
     }
     divide(run);
@@ -450,13 +437,14 @@ static void make_files(struct run_writer *run)
     }
 }
 
-struct run_writer *run_writer_create(const struct run_writer_settings *settings,
+static struct run_writer *create_run(const struct run_writer_settings *settings,
                                      struct sort_buffer *const *buffers, size_t n)
 {
     struct run_writer *run = xcalloc(1, sizeof *run);
     size_t *raw_bytes = xcalloc(n, sizeof *raw_bytes);
     run->settings = *settings;
     run->n_sources = n;
+    run->buffers = buffers;
     run->sources = xcalloc(n, sizeof *run->sources);
     for (size_t i = 0; i < n; i++) {
         const struct sort_buffer *buffer = buffers[i];
@@ -466,15 +454,12 @@ struct run_writer *run_writer_create(const struct run_writer_settings *settings,
     run->places = merge_cut_places(settings->rules, run->sources, raw_bytes, n,
                                    settings->budget.spill_chunk_bytes / 8, &run->n_places);
     free(raw_bytes);
-    if (record_ordinals_are_needed(settings->rules))
-        run->ordinals = record_ordinals_create(buffers, n);
     make_files(run);
     return run;
 }
 
-void run_writer_destroy(struct run_writer *run)
+static void destroy_run(struct run_writer *run)
 {
-    if (!run) return;
     for (unsigned i = 0; i < run->settings.n_files; i++) {
         struct file_range *file = &run->files[i];
         for (unsigned k = 0; file->ring && k < run->n_ring; k++) {
@@ -484,11 +469,23 @@ void run_writer_destroy(struct run_writer *run)
         }
         free(file->ring);
         free(file->cut_at);
-        free(file->begin_at);
     }
     free(run->files);
-    record_ordinals_destroy(run->ordinals);
     free(run->sources);
     free(run->places);
     free(run);
+}
+
+int run_writer_write(const struct run_writer_settings *settings,
+                     struct sort_buffer *const *buffers, size_t n_buffers,
+                     struct stored_run **stored, size_t *open_bytes)
+{
+    int r;
+    do {
+        struct run_writer *run = create_run(settings, buffers, n_buffers);
+        r = write_run(run, stored);
+        *open_bytes = open_bytes_of(run);
+        destroy_run(run);
+    } while (r == RUN_STORE_AGAIN);
+    return r;
 }

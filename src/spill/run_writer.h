@@ -7,8 +7,7 @@
  * its chunks into the store in order. A single thread would take 0.15 s of CPU per million records,
  * which limits loading to 10 cores.
  *
- * Order of calls: create; write, repeated while it returns RUN_STORE_AGAIN; destroy. One thread
- * makes these calls. The sort buffers must not change until then.
+ * Threads: one.
  */
 #ifndef ROCKSORT_SPILL_RUN_WRITER_H
 #define ROCKSORT_SPILL_RUN_WRITER_H
@@ -20,8 +19,6 @@
 #include "spill/run_store.h"
 #include "spill/sort_buffer.h"
 #include "spill/temp_codec.h"
-
-struct run_writer;
 
 struct run_writer_settings {
     struct threads *threads;
@@ -36,19 +33,15 @@ struct run_writer_settings {
     unsigned n_files;           /* maximum number of files */
 };
 
-struct run_writer *run_writer_create(const struct run_writer_settings *settings,
-                                     struct sort_buffer *const *buffers, size_t n_buffers);
-
-/* NULL is accepted. */
-void run_writer_destroy(struct run_writer *run);
-
-/* Writes the run. Returns 0 and the *stored run, which is not committed yet; RUN_STORE_AGAIN: call
-   it again; or RUN_STORE_ERROR after a message and thread_pool_fail. */
-int run_writer_write(struct run_writer *run, struct stored_run **stored);
-
-/* After the run is written: returns how many bytes of its blocks are open at a time in the merge:
-   the size of its largest block of several records, uncompressed and with the tags that records may
-   get. Each further file has one compressed block in memory, which counts half as much. */
-size_t run_writer_open_bytes(const struct run_writer *run);
+/*
+ * Writes the sort buffers as a run, again if the store says so. They must not change meanwhile.
+ * Returns 0 and the *stored run, which is not committed yet, or -1 after a message and
+ * thread_pool_fail. *open_bytes: of its blocks that are open at a time in the merge, the size of
+ * its largest block of several records, uncompressed and with the tags that records may get. Each
+ * further file has one compressed block in memory, which counts half as much.
+ */
+int run_writer_write(const struct run_writer_settings *settings,
+                     struct sort_buffer *const *buffers, size_t n_buffers,
+                     struct stored_run **stored, size_t *open_bytes);
 
 #endif

@@ -4,7 +4,6 @@
 #include "util/xalloc.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
 
 /* More than an entry of 16 bytes and the alignment of the entries between the ends. */
 enum { MARGIN_BYTES = 1024 };
@@ -23,10 +22,7 @@ struct sort_buffer *sort_buffer_create(const struct sort_rules *rules, uint8_t *
     buffer->mem_bytes = mem_bytes;
     if (!mem) {
         buffer->mem_bytes = align_up(mem_bytes, 4096);
-        void *fresh = mmap(NULL, buffer->mem_bytes, PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        xalloc_require(fresh != MAP_FAILED);
-        buffer->mem = fresh;
+        buffer->mem = xmalloc(buffer->mem_bytes);
         buffer->owns_mem = true;
     }
     sort_buffer_reset(buffer);
@@ -46,7 +42,7 @@ void sort_buffer_destroy(struct sort_buffer *buffer)
 {
     if (!buffer) return;
     free_parts(buffer);
-    if (buffer->owns_mem) (void)munmap(buffer->mem, buffer->mem_bytes);
+    if (buffer->owns_mem) free(buffer->mem);
     free(buffer);
 }
 
@@ -180,58 +176,13 @@ enum { UNIT_BYTES = 32 };
 
 _Static_assert((int)UNIT_BYTES <= (int)BAM_RECORD_MIN_BYTES, "each record has its own number");
 
-struct numbered_buffer {
-    const struct sort_buffer *buffer;
-    uint64_t first;             /* the smallest ordinal of its records */
-};
-
-struct record_ordinals {
-    size_t n;
-    struct numbered_buffer buffers[];   /* in the order of their memory */
-};
-
-static int compare_memory(const void *a, const void *b)
+uint64_t record_ordinal(struct sort_buffer *const *buffers, size_t n, const uint8_t *rec)
 {
-    const struct numbered_buffer *x = a, *y = b;
-    uintptr_t p = (uintptr_t)x->buffer->mem, q = (uintptr_t)y->buffer->mem;
-    return p < q ? -1 : p > q;
-}
-
-struct record_ordinals *record_ordinals_create(struct sort_buffer *const *buffers, size_t n)
-{
-    struct record_ordinals *ordinals =
-        xmalloc(sizeof *ordinals + n * sizeof ordinals->buffers[0]);
-    uint64_t first = 0;
-    ordinals->n = n;
+    uint64_t first = 0;         /* the smallest ordinal of a sort buffer */
     for (size_t i = 0; i < n; i++) {
-        ordinals->buffers[i] = (struct numbered_buffer){buffers[i], first};
+        size_t at = (size_t)((uintptr_t)rec - (uintptr_t)buffers[i]->mem);
+        if (at < buffers[i]->mem_bytes) return first + at / UNIT_BYTES;
         first += buffers[i]->mem_bytes / UNIT_BYTES + 1;
     }
-    qsort(ordinals->buffers, n, sizeof ordinals->buffers[0], compare_memory);
-    return ordinals;
-}
-
-void record_ordinals_destroy(struct record_ordinals *ordinals)
-{
-    free(ordinals);
-}
-
-uint64_t record_ordinal_in_buffer(const struct sort_buffer *buffer, const uint8_t *rec)
-{
-    return (uint64_t)(rec - buffer->mem) / UNIT_BYTES;
-}
-
-/* Takes the last sort buffer that does not begin after the record. */
-uint64_t record_ordinals_find(const struct record_ordinals *ordinals, const uint8_t *rec)
-{
-    size_t low = 0, high = ordinals->n;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if ((uintptr_t)ordinals->buffers[middle].buffer->mem <= (uintptr_t)rec)
-            low = middle;
-        else
-            high = middle;
-    }
-    const struct numbered_buffer *found = &ordinals->buffers[low];
-    return found->first + record_ordinal_in_buffer(found->buffer, rec);
+    return first;
 }

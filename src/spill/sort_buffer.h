@@ -68,8 +68,8 @@ struct sort_buffer {
     struct sort_entry *entries;
 };
 
-/* Makes a sort buffer with mem_bytes, at least 8 KiB, at mem; if mem is NULL, allocates the memory
-   with mmap. The rules must outlive the sort buffer. Never returns NULL. */
+/* Makes a sort buffer with mem_bytes, at least 8 KiB, at mem; if mem is NULL, allocates the
+   memory. The rules must outlive the sort buffer. Never returns NULL. */
 struct sort_buffer *sort_buffer_create(const struct sort_rules *rules, uint8_t *mem,
                                        size_t mem_bytes);
 void sort_buffer_destroy(struct sort_buffer *buffer);
@@ -109,24 +109,13 @@ size_t sort_buffer_used_bytes(const struct sort_buffer *buffer);
  * ordinals.
  */
 
-struct record_ordinals;
-
 /* True if ordinals differ from the indexes of records in their run. */
 static inline bool record_ordinals_are_needed(const struct sort_rules *rules)
 {
     return rules->duplicates && rules->order == SORT_TAG;
 }
 
-/* Makes the ordinals of n sort buffers, in their order, that become one run. */
-struct record_ordinals *record_ordinals_create(struct sort_buffer *const *buffers, size_t n);
-
-/* NULL is accepted. */
-void record_ordinals_destroy(struct record_ordinals *ordinals);
-
-/* Returns the ordinal of a record in one of the sort buffers. */
-uint64_t record_ordinals_find(const struct record_ordinals *ordinals, const uint8_t *rec);
-
-/* Returns the ordinal of a record in a sort buffer that is a run by itself. */
-uint64_t record_ordinal_in_buffer(const struct sort_buffer *buffer, const uint8_t *rec);
+/* Returns the ordinal of a record in one of n sort buffers, in their order, that become one run. */
+uint64_t record_ordinal(struct sort_buffer *const *buffers, size_t n, const uint8_t *rec);
 
 #endif

@@ -258,13 +258,12 @@ size_t sort_buffer_pool_n_kept(const struct sort_buffer_pool *pool)
 size_t sort_buffer_pool_n_due(const struct sort_buffer_pool *pool, uint64_t expected_bytes)
 {
     thread_pool_assert_locked(pool->threads);
-    const struct spill_state state = {
-        .n_waiting = sort_buffer_pool_n_kept(pool),
-        .any_spilled = pool->n_spilled > 0,
-        .expected_bytes = expected_bytes,
-        .reader_is_stuck = pool->reader_waits && !may_take(pool),
-    };
-    return spill_policy_due(&pool->budget, &state);
+    size_t n_kept = sort_buffer_pool_n_kept(pool);
+    /* The reader is stuck if large records fill the memory with fewer sort buffers. */
+    bool is_stuck = pool->reader_waits && !may_take(pool);
+    bool any_spilled = pool->n_spilled > 0;
+    return is_stuck || n_kept >= spill_policy_threshold(&pool->budget, any_spilled, expected_bytes)
+               ? spill_policy_run_buffers(&pool->budget, n_kept) : 0;
 }
 
 /* True if the n oldest sort buffers are sorted. */

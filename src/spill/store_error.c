@@ -38,11 +38,15 @@ static const char *shorten(char *error, const char *dir)
     return end ? end + strlen(": ") : error;
 }
 
-static void report(const char *dir, const char *doing, char *error)
+int store_error_check(const char *dir, const char *doing, char *error)
 {
+    if (!error) return 0;
+    bool is_full = store_error_means_full(error);
     bool is_damaged = strncmp(error, "Corruption", strlen("Corruption")) == 0;
-    const char *text = shorten(error, dir);
-    if (is_damaged)
+    const char *text = is_full ? store_error_full_reason(error) : shorten(error, dir);
+    if (is_full)
+        disk_space_print_full(dir, text, 0);
+    else if (is_damaged)
         diag_error_of(DIAG_DAMAGE, "the temporary data in '%s' are damaged: %s; sort again on "
                       "another disk", dir, text);
     else
@@ -50,15 +54,6 @@ static void report(const char *dir, const char *doing, char *error)
                    strstr(text, "Too many open files")
                        ? "; raise 'ulimit -n', or give more with -m"
                        : "");
-}
-
-int store_error_check(const char *dir, const char *doing, char *error)
-{
-    if (!error) return 0;
-    if (store_error_means_full(error))
-        disk_space_print_full(dir, store_error_full_reason(error), 0);
-    else
-        report(dir, doing, error);
     rocksdb_free(error);
     return -1;
 }

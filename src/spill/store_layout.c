@@ -16,16 +16,11 @@ enum {
     LANE_FILES = 32,            /* least number of open files for each of several databases */
 };
 
-/* Returns how many runs may be open. */
-static unsigned most_open_runs(size_t n_databases)
-{
-    size_t others = OTHER_FILES + DATABASE_FILES * n_databases, limit = open_files_raise_limit();
-    return limit < others + MIN_FILES ? MIN_FILES : (unsigned)(limit - others);
-}
-
 unsigned store_layout_most_files(size_t n_databases)
 {
-    return most_open_runs(n_databases) / (unsigned)n_databases;
+    size_t others = OTHER_FILES + DATABASE_FILES * n_databases, limit = open_files_raise_limit();
+    size_t n_runs = limit < others + MIN_FILES ? MIN_FILES : limit - others;
+    return (unsigned)(n_runs / n_databases);
 }
 
 unsigned store_layout_lanes(size_t n_dirs, bool slow_to_seek)

@@ -7,23 +7,33 @@
  * on the reference. All numbers are sums over records, except the number of covered positions: the
  * length of the union of all covered intervals.
  *
- * A worker computes a part for each output chunk: the union of the intervals of its records.
- * Records may reach into later output chunks, so combine, which gets the parts in order, joins
- * their edges: it merges intervals that begin before earlier records end, and keeps those that end
- * after the last record begins. Of all other intervals it only needs the total length.
+ * A worker computes a part for each output chunk: the union of the intervals of its records. In
+ * coordinate order nearly every interval touches the last one or comes after it. An exception are
+ * records that follow one with a deletion or an intron: their intervals begin before the last one.
+ * These go to a second list, which is in order again, mostly, and is merged into the first one when
+ * it has grown. Records may reach into later output chunks, so combine, which gets the parts in
+ * order, keeps the intervals that end after the last record begins. Of all other intervals it only
+ * needs the total length.
  *
  * Memory: 56 bytes for each reference that has records; 16 bytes for each interval. A part has at
- * most as many intervals as its CIGARs have operations; combine keeps those that end after the last
- * record begins.
+ * most as many intervals as its CIGARs have operations.
  */
 #include "stats/count_kinds.h"
 
 #include "bam/bam_long.h"
-#include "stats/interval_list.h"
 #include "util/xalloc.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
+
+struct interval {               /* positions from begin (included) to end (not included) */
+    int64_t begin, end;
+};
+
+struct intervals {              /* starts as {0} */
+    struct interval *at;
+    size_t n, room;
+};
 
 struct ref_sums {
     uint64_t n_records;
@@ -41,10 +51,7 @@ struct coverage {
     struct ref_sums *refs;      /* pages are only touched for references with records */
     /* The last reference so far: intervals that later parts may extend, not yet in n_covered. */
     int32_t tid;                /* -1: none */
-    struct interval *open;
-    size_t n_open, open_room;
-    struct interval *merged;    /* for combine */
-    size_t merged_room;
+    struct intervals open;
 };
 
 struct part_ref {
@@ -60,8 +67,8 @@ struct coverage_part {
     int64_t last_pos;           /* of the last record */
     /* Intervals of the first and the last reference, which may overlap those of other parts. If
        both are the same reference, `first` is empty. */
-    struct interval_list first, last;
-    uint64_t n_first, n_last;   /* positions in the lists; n_last: set at the end */
+    struct intervals first, last;
+    struct intervals late;      /* of the last one: they begin before those in `last` */
 };
 
 static struct coverage *of(struct record_observer *observer)
@@ -73,9 +80,53 @@ static void destroy(struct record_observer *observer)
 {
     struct coverage *sum = of(observer);
     free(sum->refs);
-    free(sum->open);
-    free(sum->merged);
+    free(sum->open.at);
     free(sum);
+}
+
+/* ---- intervals ---- */
+
+/* Adds an interval that does not begin before the last one: to the last one, if it touches it. */
+static inline void append(struct intervals *list, int64_t begin, int64_t end)
+{
+    struct interval *last = list->n > 0 ? &list->at[list->n - 1] : NULL;
+    if (last && begin <= last->end) {
+        if (end > last->end) last->end = end;
+        return;
+    }
+    xgrow(&list->at, &list->room, list->n + 1, list->n / 2 + 16, sizeof *list->at);
+    list->at[list->n++] = (struct interval){begin, end};
+}
+
+/* The number of positions in the first n intervals, which do not touch each other. */
+static uint64_t count_positions(const struct intervals *list, size_t n)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < n; i++) sum += (uint64_t)(list->at[i].end - list->at[i].begin);
+    return sum;
+}
+
+/* Merges the intervals of `others`, which are sorted, into a list. */
+static void merge(struct intervals *list, const struct intervals *others)
+{
+    struct intervals both = {0};
+    const struct interval *a = list->at, *end_a = a + list->n, *b = others->at,
+                          *end_b = b + others->n;
+    if (a == end_a && b == end_b) return;
+    both.at = xmalloc((both.room = list->n + others->n) * sizeof *both.at);
+    while (a < end_a || b < end_b) {
+        const struct interval *next =
+            b == end_b || (a < end_a && a->begin <= b->begin) ? a++ : b++;
+        append(&both, next->begin, next->end);
+    }
+    free(list->at);
+    *list = both;
+}
+
+static int compare_begin(const void *a, const void *b)
+{
+    const struct interval *x = a, *y = b;
+    return (x->begin > y->begin) - (x->begin < y->begin);
 }
 
 /* ---- parts ---- */
@@ -90,25 +141,34 @@ static void *begin(const struct record_observer *observer)
 static void discard(void *arg)
 {
     struct coverage_part *part = arg;
-    interval_list_release(&part->first);
-    interval_list_release(&part->last);
+    free(part->first.at);
+    free(part->last.at);
+    free(part->late.at);
     free(part->refs);
     free(part);
+}
+
+/* Merges the late intervals. */
+static void settle(struct coverage_part *part)
+{
+    if (part->late.n == 0) return;
+    qsort(part->late.at, part->late.n, sizeof *part->late.at, compare_begin);
+    merge(&part->last, &part->late);
+    part->late.n = 0;
 }
 
 /* Ends a reference that is not the last one of the part. */
 static void end_ref(struct coverage_part *part)
 {
-    interval_list_settle(&part->last);
-    uint64_t n_covered = interval_sum(part->last.sorted, part->last.n);
+    settle(part);
     if (part->n_refs > 1) {
-        part->refs[part->n_refs - 1].sums.n_covered = n_covered;
-        interval_list_clear(&part->last);
+        part->refs[part->n_refs - 1].sums.n_covered =
+            count_positions(&part->last, part->last.n);
+        part->last.n = 0;
         return;
     }
     part->first = part->last;
-    part->n_first = n_covered;
-    part->last = (struct interval_list){0};
+    part->last = (struct intervals){0};
 }
 
 static void begin_ref(struct coverage_part *part, int32_t tid)
@@ -147,11 +207,25 @@ enum { CONSUMES_READ = 1, CONSUMES_REFERENCE = 2, ON_BOTH = 3 };        /* see b
    positions are on the reference. */
 static uint64_t add_span(struct coverage_part *part, int64_t begin, int64_t end)
 {
+    enum { LEAST_LATE = 256 };
     if (begin < 0) begin = 0;
     if (end > part->ref_bases) end = part->ref_bases;
     if (begin >= end) return 0;
-    interval_list_add(&part->last, begin, end);
-    return (uint64_t)(end - begin);
+    uint64_t n = (uint64_t)(end - begin);
+    if (part->last.n == 0 || begin >= part->last.at[part->last.n - 1].begin) {
+        append(&part->last, begin, end);
+        return n;
+    }
+    /* Merging walks through all intervals. */
+    if (part->late.n >= LEAST_LATE && part->late.n >= part->last.n / 4) settle(part);
+    struct intervals *late = &part->late;
+    if (late->n > 0 && begin < late->at[late->n - 1].begin) {
+        xgrow(&late->at, &late->room, late->n + 1, late->n, sizeof *late->at);
+        late->at[late->n++] = (struct interval){begin, end};
+    } else {
+        append(late, begin, end);
+    }
+    return n;
 }
 
 /* Sums the qualities of a record's bases that are on the last reference, if not all of them are. */
@@ -237,10 +311,7 @@ static void end(struct record_observer *observer, void *arg)
 {
     struct coverage_part *part = arg;
     (void)observer;
-    interval_list_settle(&part->last);
-    part->n_last = interval_sum(part->last.sorted, part->last.n);
-    interval_list_trim(&part->first);
-    interval_list_trim(&part->last);
+    settle(part);
 }
 
 /* ---- the sum ---- */
@@ -256,50 +327,26 @@ static void add_sums(struct ref_sums *to, const struct ref_sums *sums)
     to->is_crossed |= sums->is_crossed;
 }
 
-/* Makes tid the current reference. */
-static void go_to_ref(struct coverage *sum, int32_t tid)
+/* Adds the intervals at the beginning of the list of open ones that end at or before `pos`. */
+static void close_intervals(struct coverage *sum, int64_t pos)
 {
-    if (sum->tid == tid) return;
-    if (sum->tid >= 0) sum->refs[sum->tid].n_covered += interval_sum(sum->open, sum->n_open);
-    sum->n_open = 0;
+    struct intervals *open = &sum->open;
+    size_t n = open->n;
+    while (n > 0 && open->at[n - 1].end > pos) n--;
+    if (n == 0) return;
+    sum->refs[sum->tid].n_covered += count_positions(open, n);
+    open->n -= n;
+    memmove(open->at, open->at + n, open->n * sizeof *open->at);
+}
+
+/* Joins the intervals of a part on a reference. Records of later parts begin at or after
+   last_pos. */
+static void join(struct coverage *sum, int32_t tid, const struct intervals *list, int64_t last_pos)
+{
+    if (sum->tid != tid) close_intervals(sum, INT64_MAX);
     sum->tid = tid;
-}
-
-/* Keeps the intervals at the end of an array that end after `pos`. Returns how many positions they
-   have. */
-static uint64_t keep_open(struct coverage *sum, const struct interval *all, size_t n, int64_t pos)
-{
-    size_t n_closed = n;
-    while (n_closed > 0 && all[n_closed - 1].end > pos) n_closed--;
-    size_t n_kept = n - n_closed;
-    if (n_kept == 0) return 0;
-    xgrow(&sum->open, &sum->open_room, sum->n_open + n_kept, n_kept, sizeof *sum->open);
-    memcpy(sum->open + sum->n_open, all + n_closed, n_kept * sizeof *all);
-    sum->n_open += n_kept;
-    return interval_sum(all + n_closed, n_kept);
-}
-
-/* Joins the intervals of a part on the current reference, which have n_positions positions. Records
-   of later parts begin at or after last_pos. */
-static void join_list(struct coverage *sum, const struct interval_list *list,
-                      uint64_t n_positions, int64_t last_pos)
-{
-    const struct interval *sorted = list->sorted;
-    uint64_t n_covered = n_positions;
-    size_t n_touched = 0;       /* intervals that earlier records may touch */
-    if (sum->n_open > 0) {
-        int64_t reach = sum->open[sum->n_open - 1].end;
-        while (n_touched < list->n && sorted[n_touched].begin <= reach) n_touched++;
-        size_t most = sum->n_open + n_touched;
-        xgrow(&sum->merged, &sum->merged_room, most, most / 2, sizeof *sum->merged);
-        size_t n = interval_merge(sum->open, sum->n_open, sorted, n_touched, sum->merged);
-        n_covered += interval_sum(sum->merged, n) - interval_sum(sorted, n_touched);
-        sum->n_open = 0;
-        n_covered -= keep_open(sum, sum->merged, n, last_pos);
-    }
-    if (n_touched < list->n)
-        n_covered -= keep_open(sum, sorted + n_touched, list->n - n_touched, last_pos);
-    sum->refs[sum->tid].n_covered += n_covered;
+    merge(&sum->open, list);
+    close_intervals(sum, last_pos);
 }
 
 static int combine(struct record_observer *observer, void *arg)
@@ -308,21 +355,16 @@ static int combine(struct record_observer *observer, void *arg)
     const struct coverage_part *part = arg;
     for (size_t i = 0; i < part->n_refs; i++)
         add_sums(&sum->refs[part->refs[i].tid], &part->refs[i].sums);
-    if (part->n_refs > 1) {
-        go_to_ref(sum, part->refs[0].tid);
-        join_list(sum, &part->first, part->n_first, INT64_MAX);
-    }
-    if (part->n_refs > 0) {
-        go_to_ref(sum, part->refs[part->n_refs - 1].tid);
-        join_list(sum, &part->last, part->n_last, part->last_pos);
-    }
+    if (part->n_refs > 1) join(sum, part->refs[0].tid, &part->first, INT64_MAX);
+    if (part->n_refs > 0)
+        join(sum, part->refs[part->n_refs - 1].tid, &part->last, part->last_pos);
     discard(arg);
     return 0;
 }
 
 static void finish(struct record_observer *observer)
 {
-    go_to_ref(of(observer), -1);
+    close_intervals(of(observer), INT64_MAX);
 }
 
 static double mean(uint64_t total, uint64_t n)

@@ -75,13 +75,8 @@ static void print_message(const char *kind, const char *text)
 
 enum { PIECE_BYTES = 1024 };
 
-/* Recursive, because a library that `react` calls may print again. */
-static pthread_mutex_t watch_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-static struct {                 /* under watch_lock */
-    const char *words;          /* NULL: none */
-    void (*react)(void *arg);
-    void *arg;
-} watched;
+static const char *_Atomic watched_words;       /* NULL: none */
+static void (*_Atomic react_to_words)(void);
 
 /* Prints a piece of a line, with control characters escaped. */
 static void print_piece(const char *bytes, size_t n, const char *end)
@@ -103,15 +98,6 @@ static void note_error(const char *line, size_t n, bool is_hidden)
     if (is_error) atomic_store(is_hidden ? &library_hidden : &library_shown, true);
 }
 
-/* Calls `react` if the bytes contain the watched words. */
-static void look_for_words(const char *bytes, size_t n_bytes)
-{
-    (void)pthread_mutex_lock(&watch_lock);
-    if (watched.words && memmem(bytes, n_bytes, watched.words, strlen(watched.words)))
-        watched.react(watched.arg);
-    (void)pthread_mutex_unlock(&watch_lock);
-}
-
 /* Called when the stream that replaces stderr writes its buffer. */
 static ssize_t write_guarded(void *cookie, const char *bytes, size_t n_bytes)
 {
@@ -127,7 +113,8 @@ static ssize_t write_guarded(void *cookie, const char *bytes, size_t n_bytes)
         note_error(bytes + at, n, is_hidden);
         at += n + (newline && whole);
     }
-    look_for_words(bytes, n_bytes);
+    const char *words = atomic_load(&watched_words);
+    if (words && memmem(bytes, n_bytes, words, strlen(words))) atomic_load(&react_to_words)();
     return (ssize_t)n_bytes;
 }
 
@@ -142,13 +129,10 @@ void diag_guard_stderr(void)
     stderr = guarded;
 }
 
-void diag_watch_libraries(const char *words, void (*react)(void *arg), void *arg)
+void diag_watch_libraries(const char *words, void (*react)(void))
 {
-    (void)pthread_mutex_lock(&watch_lock);
-    watched.words = words;
-    watched.react = react;
-    watched.arg = arg;
-    (void)pthread_mutex_unlock(&watch_lock);
+    atomic_store(&react_to_words, react);
+    atomic_store(&watched_words, words);
 }
 
 void diag_hide_htslib(void)

@@ -73,10 +73,9 @@ void diag_renew(void);
    lines of headers. Call it once, before any other thread starts. */
 void diag_guard_stderr(void);
 
-/* After diag_guard_stderr: calls react(arg) when a library prints `words`, in the thread that
-   prints them. The caller owns `words`; NULL stops watching. When this function returns, no other
-   thread runs an earlier `react`. */
-void diag_watch_libraries(const char *words, void (*react)(void *arg), void *arg);
+/* After diag_guard_stderr: calls react() whenever a library prints `words`, a constant text, in the
+   thread that prints them. */
+void diag_watch_libraries(const char *words, void (*react)(void));
 
 /* From now on lines of htslib, which begin with "[", are not shown. */
 void diag_hide_htslib(void);

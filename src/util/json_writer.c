@@ -80,7 +80,7 @@ static void begin_container(struct json_writer *json, const char *name, bool is_
     (void)fputc(is_array ? '[' : '{', json->to);
 }
 
-static void end_container(struct json_writer *json)
+void json_end(struct json_writer *json)
 {
     assert(json->depth > 0);
     json->depth--;
@@ -94,29 +94,18 @@ void json_begin_object(struct json_writer *json, const char *name)
     begin_container(json, name, false);
 }
 
-void json_end_object(struct json_writer *json)
-{
-    end_container(json);
-}
-
 void json_begin_array(struct json_writer *json, const char *name)
 {
     begin_container(json, name, true);
 }
 
-void json_end_array(struct json_writer *json)
-{
-    end_container(json);
-}
-
 void json_string(struct json_writer *json, const char *name, const char *text)
 {
-    if (!text) {
-        json_null(json, name);
-        return;
-    }
     begin_value(json, name, false);
-    write_text(json->to, text);
+    if (text)
+        write_text(json->to, text);
+    else
+        (void)fputs("null", json->to);
 }
 
 void json_unsigned(struct json_writer *json, const char *name, uint64_t value)
@@ -128,7 +117,7 @@ void json_unsigned(struct json_writer *json, const char *name, uint64_t value)
 void json_number(struct json_writer *json, const char *name, double value)
 {
     if (!isfinite(value)) {
-        json_null(json, name);
+        json_string(json, name, NULL);
         return;
     }
     begin_value(json, name, false);
@@ -141,10 +130,4 @@ void json_bool(struct json_writer *json, const char *name, bool value)
 {
     begin_value(json, name, false);
     (void)fputs(value ? "true" : "false", json->to);
-}
-
-void json_null(struct json_writer *json, const char *name)
-{
-    begin_value(json, name, false);
-    (void)fputs("null", json->to);
 }

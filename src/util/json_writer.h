@@ -32,15 +32,13 @@ struct json_writer {
 void json_start(struct json_writer *json, FILE *to);
 
 void json_begin_object(struct json_writer *json, const char *name);
-void json_end_object(struct json_writer *json);
 void json_begin_array(struct json_writer *json, const char *name);
-void json_end_array(struct json_writer *json);
+void json_end(struct json_writer *json);
 
 /* NULL is written as null. */
 void json_string(struct json_writer *json, const char *name, const char *text);
 void json_unsigned(struct json_writer *json, const char *name, uint64_t value);
 void json_number(struct json_writer *json, const char *name, double value);
 void json_bool(struct json_writer *json, const char *name, bool value);
-void json_null(struct json_writer *json, const char *name);
 
 #endif

@@ -2,7 +2,6 @@
 #ifndef ROCKSORT_UTIL_MONOTONIC_H
 #define ROCKSORT_UTIL_MONOTONIC_H
 
-#include <pthread.h>
 #include <time.h>
 
 static inline double clock_seconds(clockid_t clock)
@@ -21,18 +20,6 @@ static inline double monotonic_seconds(void)
 static inline double thread_cpu_seconds(void)
 {
     return clock_seconds(CLOCK_THREAD_CPUTIME_ID);
-}
-
-/* Initialises a condition whose timed waits use this clock. Returns 0 or an error number. */
-static inline int monotonic_cond_init(pthread_cond_t *cond)
-{
-    pthread_condattr_t monotonic;
-    int error = pthread_condattr_init(&monotonic);
-    if (error) return error;
-    error = pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    if (!error) error = pthread_cond_init(cond, &monotonic);
-    (void)pthread_condattr_destroy(&monotonic);
-    return error;
 }
 
 #endif

@@ -3,7 +3,6 @@
 
 #include "util/xalloc.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -71,36 +70,11 @@ bool path_is_standard_output(const char *name)
     return false;
 }
 
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-ssize_t path_list(const char *path, bool (*accept)(const char *name, const void *arg),
-                  const void *arg, char ***names)
-{
-    size_t n = 0, room = 0;
-    *names = NULL;
-    DIR *dir = opendir(path);
-    if (!dir) return -1;
-    for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
-        if (!accept(entry->d_name, arg)) continue;
-        xgrow(names, &room, n + 1, n + 15, sizeof **names);
-        (*names)[n++] = xstrdup(entry->d_name);
-    }
-    (void)closedir(dir);
-    if (n > 0) qsort(*names, n, sizeof **names, compare_names);
-    return (ssize_t)n;
-}
-
 static int sync_path(const char *path, int flags)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | flags);
     if (fd < 0) return -1;
-    int r;
-    do r = fsync(fd);
-    while (r < 0 && errno == EINTR);
-    int error = errno;
+    int r = fsync(fd), error = errno;
     if (close(fd) < 0 && r == 0) return -1;
     errno = error;
     return r;
@@ -113,6 +87,5 @@ int path_sync_file(const char *path)
 
 int path_sync_directory(const char *path)
 {
-    /* A file system that cannot sync directories returns EINVAL. */
-    return sync_path(path, O_DIRECTORY) == 0 || errno == EINVAL ? 0 : -1;
+    return sync_path(path, O_DIRECTORY);
 }

@@ -1,6 +1,6 @@
 /*
- * path.h -- splits paths into directory and file name, lists the names in a directory, and syncs
- * files and directories. Splitting looks at the text only and follows no links. Any thread.
+ * path.h -- splits paths into directory and file name, and syncs files and directories. Splitting
+ * looks at the text only and follows no links. Any thread.
  */
 #ifndef ROCKSORT_UTIL_PATH_H
 #define ROCKSORT_UTIL_PATH_H
@@ -33,13 +33,8 @@ bool path_is_url(const char *name);
 /* True for the names of standard output. Opening a file by such a name would truncate it. */
 bool path_is_standard_output(const char *name);
 
-/* Lists the names in a directory for which `accept` returns true, sorted. The caller frees each
-   name, and the array. Returns how many there are, or -1 with errno set. */
-ssize_t path_list(const char *path, bool (*accept)(const char *name, const void *arg),
-                  const void *arg, char ***names);
-
 /* Wait until a file, or the names in a directory, are on the disk. Return 0, or -1 with errno set.
-   path_sync_directory succeeds also on a file system that cannot sync directories. */
+   On a file system that cannot sync directories it succeeds (os/interpose.h). */
 int path_sync_file(const char *path);
 int path_sync_directory(const char *path);
 

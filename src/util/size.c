@@ -5,35 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-
-/* Parses digits and moves *at to their end. False if there are none, or too many for 63 bits. */
-static bool parse_whole(const char **at, uint64_t *value)
-{
-    const char *begin = *at;
-    *value = 0;
-    for (; **at >= '0' && **at <= '9'; ++*at) {
-        uint64_t digit = (uint64_t)(**at - '0');
-        if (*value > (INT64_MAX - digit) / 10) return false;
-        *value = *value * 10 + digit;
-    }
-    return *at > begin;
-}
-
-/* Parses a point and the digits after it, and moves *at to their end. False if there are none. */
-static bool parse_fraction(const char **at, double *value)
-{
-    enum { MOST_DIGITS = 15 };          /* of a double; further digits are less than a byte */
-    double digits = 0, scale = 1;
-    const char *begin = ++*at;
-    for (; **at >= '0' && **at <= '9'; ++*at) {
-        if (*at - begin >= MOST_DIGITS) continue;
-        digits = 10 * digits + (**at - '0');
-        scale *= 10;
-    }
-    *value = digits / scale;
-    return *at > begin;
-}
 
 static char upper(char c)
 {
@@ -50,20 +23,27 @@ static bool is_rest_of_unit(const char *text)
 
 int size_parse(const char *text, uint64_t *n_bytes)
 {
-    static const char units[] = "KMGT";
-    const char *at = text;
-    uint64_t whole;
-    double fraction = 0;
-    if (!parse_whole(&at, &whole)) return -1;
+    static const char units[] = "KMGT", digits[] = "0123456789";
+    size_t n_whole = strspn(text, digits);
+    const char *at = text + n_whole;
     bool has_point = *at == '.';
-    if (has_point && !parse_fraction(&at, &fraction)) return -1;
+    size_t n_fraction = has_point ? strspn(at + 1, digits) : 0;
+    if (n_whole == 0 || (has_point && n_fraction == 0)) return -1;
+    /* If there are too many digits, this is the largest value, which is refused below. */
+    uint64_t whole = strtoull(text, NULL, 10);
+    char *end = (char *)at;
+    double fraction = has_point ? strtod(at, &end) : 0;
+    if (has_point && end != at + 1 + n_fraction) return -1;     /* an exponent */
+    at = end;
     const char *unit = *at ? strchr(units, upper(*at)) : NULL;
     if (!unit && (*at || has_point)) return -1;
     int shift = unit ? 10 * (int)(unit - units + 1) : 0;
     if (unit && !is_rest_of_unit(at + 1)) return -1;
     if (whole > (uint64_t)INT64_MAX >> shift) return -1;
-    /* The fraction is below 1, so this stays below 2^63. */
-    *n_bytes = (whole << shift) + (uint64_t)(fraction * (double)((uint64_t)1 << shift));
+    /* The fraction is below 1, but many nines are rounded up. So this stays below 2^63. */
+    uint64_t unit_bytes = (uint64_t)1 << shift;
+    uint64_t part_bytes = (uint64_t)(fraction * (double)unit_bytes);
+    *n_bytes = (whole << shift) + (part_bytes < unit_bytes ? part_bytes : unit_bytes - 1);
     return 0;
 }
 

@@ -51,11 +51,6 @@ char **words_split(const char *text, size_t *n)
     return words;
 }
 
-void words_free(char **words)
-{
-    free(words);
-}
-
 bool words_list_has(const char *list, const char *word)
 {
     size_t n = strlen(word);

@@ -11,12 +11,9 @@
 /*
  * Splits `text` at blanks. Single or double quotes keep blanks in a word; there are no escapes.
  * Returns an array of *n words that ends with NULL, or NULL if a quote is not closed. The caller
- * frees it with words_free.
+ * frees it.
  */
 char **words_split(const char *text, size_t *n);
-
-/* NULL is accepted. */
-void words_free(char **words);
 
 /* True if a comma-separated list contains the word. */
 bool words_list_has(const char *list, const char *word);

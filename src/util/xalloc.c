@@ -1,4 +1,5 @@
 /* xalloc.c -- see xalloc.h. */
+#define _GNU_SOURCE             /* vasprintf */
 #include "util/xalloc.h"
 
 #include "util/diag.h"
@@ -68,16 +69,12 @@ char *xstrdup(const char *text)
 
 char *xasprintf(const char *format, ...)
 {
-    va_list args, again;
+    va_list args;
+    char *text;
     va_start(args, format);
-    va_copy(again, args);
-    int n = vsnprintf(NULL, 0, format, args);
+    /* Else it fails only for wide characters and texts of 2 GiB; no format of ours has either. */
+    xalloc_require(vasprintf(&text, format, args) >= 0);
     va_end(args);
-    /* vsnprintf fails only for wide characters and texts of 2 GiB; no format of ours has either. */
-    xalloc_require(n >= 0);
-    char *text = xmalloc((size_t)n + 1);
-    (void)vsnprintf(text, (size_t)n + 1, format, again);
-    va_end(again);
     return text;
 }
 

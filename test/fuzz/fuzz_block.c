@@ -64,9 +64,9 @@ static uint8_t *make_value(enum temp_codec codec, const uint8_t *raw, size_t raw
     OWNED uint8_t *ordinals = fuzz_alloc(ordinals_bytes);
     memset(ordinals, 7, ordinals_bytes);
     uint8_t *out = fuzz_alloc(bam_block_bound(codec, raw_bytes, sizeof bound) + ordinals_bytes);
-    const struct bam_block_content content = {raw, raw_bytes, n_records, bound, bound_bytes,
-                                              has_ordinals ? ordinals : NULL};
-    ssize_t n = bam_block_encode(&coder, codec, &content, out);
+    const struct bam_block content = {codec, n_records, raw_bytes, bound, bound_bytes,
+                                      has_ordinals ? ordinals : NULL, .payload = raw};
+    ssize_t n = bam_block_encode(&coder, &content, out);
     FUZZ_CHECK(n > 0);
     uint8_t *value = fuzz_copy(out, (size_t)n);
     *value_bytes = (size_t)n;

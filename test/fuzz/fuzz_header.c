@@ -26,7 +26,7 @@ static void check_lines(const char *text)
 {
     const char *at = text, *before = text, *end = text + strlen(text);
     struct text line, field;
-    RELEASED(text_map_release) struct text_map map = {NULL, 0, 0};
+    RELEASED(text_map_release) struct text_map map = {NULL};
     size_t n = 0;
     while (header_next_line(&at, &line)) {
         FUZZ_CHECK(line.at >= before && line.at + line.n == at && at <= end && line.n > 0);

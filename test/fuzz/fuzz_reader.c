@@ -99,7 +99,7 @@ static void read_file(size_t span_bytes)
     if (!reader) return;
     bool is_text = reader->is_text;
     struct stream s = {.bytes = stream_bytes};
-    span_reader_begin(reader, span_bytes, 0);
+    span_reader_begin(reader, span_bytes, 0, 0);
     while (!is_text && take_piece(reader, &span, &s)) continue;
     if (!is_text && !s.failed && !s.too_long) {
         bool sound;

@@ -1,7 +1,7 @@
 /*
  * fuzz_template.c -- --fixmate of a stream of records, sound or not. However the stream is cut into
- * spans, and whichever templates are taken as large ones, the same records must come out as from
- * the stream in one piece, or both must fail.
+ * spans of whole templates, and whichever templates are taken as large ones, the same records must
+ * come out as from the stream in one piece, or both must fail.
  *
  * The first byte of the input says what the stream is: the rest of the input, or records made of it
  * that often share their name.
@@ -9,20 +9,24 @@
 #include "fuzz_record.h"
 
 #include "fixmate/fixed_records.h"
+#include "fixmate/template_cut.h"
 #include "util/xalloc.h"
 
-enum { MAX_RECORDS = 24, MAX_PLACES = 16 };
+enum { MAX_RECORDS = 24 };
 
 static const int64_t reference_bases[FUZZ_N_REFS] = {1000, 1 << 29, INT32_MAX};
+
+struct record_bytes {
+    uint8_t *at;
+    size_t n_bytes, room;
+};
 
 struct run {
     struct fuzz_input *in;
     struct fixmate_rules rules;
-    struct template_cutter cutter;
-    struct template_span templates;
     struct fixed_records fixed;
     struct record_bytes out;
-    struct record_bytes large;  /* records of the template that is open */
+    struct record_bytes large;  /* records of a large template */
     bool failed;
 };
 
@@ -53,58 +57,45 @@ static void take_fixed(struct run *run)
     }
 }
 
-static void fix_part(struct run *run, struct fixed_part *part)
-{
-    struct record_problem problem = {.record = 0};
-    while (part->at < part->n_bytes && !run->failed) {
-        part->max_bytes = 1 + fuzz_below(run->in, 100) * 20;
-        run->failed = fixed_records_make_part(&run->fixed, &run->rules, part, &problem) < 0;
-        if (!run->failed) take_fixed(run);
-    }
-}
-
 /* Fixes the template that was collected, in parts. */
 static void fix_large(struct run *run)
 {
     struct oversized_template *lt = oversized_template_create(&run->rules);
-    struct fixed_part parts[MAX_PLACES];
-    size_t n_parts = 0, n_bytes = run->large.n_bytes;
-    for (size_t at = 0; at < n_bytes; at += bam_record_bytes(run->large.at + at)) {
-        if (n_parts == 0 || (n_parts < MAX_PLACES && fuzz_one_in(run->in, 3))) {
-            if (n_parts > 0)
-                parts[n_parts - 1].n_bytes = at - (size_t)(parts[n_parts - 1].records -
-                                                           run->large.at);
-            parts[n_parts++] = (struct fixed_part){.template = lt,
-                                                   .place = oversized_template_place(lt),
-                                                   .records = run->large.at + at,
-                                                   .n_bytes = n_bytes - at};
-        }
-        oversized_template_look(lt, run->large.at + at);
-    }
+    struct bam_records records = {run->large.at, run->large.at + run->large.n_bytes};
+    struct record_problem problem = {.record = 0};
+    for (const uint8_t *rec; (rec = bam_records_next(&records));) oversized_template_look(lt, rec);
     oversized_template_end(lt);
-    for (size_t i = 0; i < n_parts; i++) fix_part(run, &parts[i]);
+    size_t rec_bytes;
+    fixed_records_empty(&run->fixed);
+    for (size_t at = 0; at < run->large.n_bytes && !run->failed; at += rec_bytes) {
+        rec_bytes = bam_record_bytes(run->large.at + at);
+        run->failed = fixed_records_add(&run->fixed, &run->rules, lt, run->large.at + at,
+                                        &problem) < 0;
+        if (run->failed || !fuzz_one_in(run->in, 3)) continue;
+        take_fixed(run);
+        fixed_records_empty(&run->fixed);
+    }
+    if (!run->failed) take_fixed(run);
     oversized_template_destroy(lt);
     run->large.n_bytes = 0;
 }
 
-static void fix_span(struct run *run, uint8_t *piece)
+static void fix_span(struct run *run, uint8_t *span, size_t n_bytes)
 {
     struct record_problem problem = {.record = 0};
-    size_t n_large;             /* fixing it overwrites run->fixed */
-    bool has_rest;
+    size_t at = 0, n_large;     /* fixing it overwrites run->fixed */
     do {
         run->failed =
-            fixed_records_make(&run->fixed, &run->rules, piece, &run->templates, &problem) < 0;
+            fixed_records_make(&run->fixed, &run->rules, span, &at, n_bytes, &problem) < 0;
         if (run->failed) return;
         take_fixed(run);
         n_large = run->fixed.too_large;
-        has_rest = run->fixed.has_rest;
         for (size_t i = 0; i < n_large; i++) {
             const uint8_t *rec = run->fixed.space.drafts[i].rec;
             put(&run->large, rec, bam_record_bytes(rec));
         }
         if (n_large > 0) fix_large(run);
-    } while ((n_large > 0 || has_rest) && !run->failed);
+    } while (at < n_bytes && !run->failed);
 }
 
 /* Finds the whole records of a stream, up to one that claims an impossible size. */
@@ -115,60 +106,39 @@ static size_t whole_bytes(const uint8_t *stream, size_t n_bytes, size_t *n_recor
     return (size_t)(walk.at - stream);
 }
 
-static void check_count(const struct template_span *templates, const uint8_t *span)
+/* The bytes of the first template. */
+static size_t first_template(const uint8_t *from, const uint8_t *to)
 {
-    size_t n_left, n_in_span = 0;
-    (void)whole_bytes(templates->left.at, templates->left.n_bytes, &n_left);
-    if (templates->to > 0)
-        (void)whole_bytes(span + templates->from, templates->to - templates->from, &n_in_span);
-    FUZZ_CHECK(templates->n_records == n_left + n_in_span);
-}
-
-/* Cuts n_records of n_bytes. */
-static void cut_span(struct run *run, uint8_t *span, size_t n_bytes, size_t n_records, bool is_last)
-{
-    struct template_span *templates = &run->templates;
-    size_t from = 0;
-    if (run->cutter.is_open) {
-        template_cut_more(&run->cutter, span, n_bytes, templates);
-        check_count(templates, span);
-        if (templates->to > 0) put(&run->large, span, templates->to);
-        from = templates->to;
-        n_records -= templates->n_records;
-        if (is_last) run->cutter.is_open = false;
-        if (run->cutter.is_open) return;
-        fix_large(run);
-        if (run->failed) return;
-    }
-    uint8_t *rest = from > 0 ? span + from : span;
-    template_cut(&run->cutter, rest, n_bytes - from, n_records, is_last, templates);
-    check_count(templates, rest);
-    fix_span(run, rest);
-    if (run->failed || run->cutter.n_kept == 0 || !fuzz_one_in(run->in, 4)) return;
-    template_cut_open(&run->cutter, templates);
-    put(&run->large, templates->left.at, templates->left.n_bytes);
+    const uint8_t *at = from;
+    while (at < to && template_same_name(from, at)) at += bam_record_bytes(at);
+    return at == from ? bam_record_bytes(from) : (size_t)(at - from);   /* a name may not fit */
 }
 
 static void fix_in_spans(struct run *run, const uint8_t *stream, size_t n_bytes)
 {
-    size_t most = 1 + fuzz_u16(run->in);
-    for (size_t at = 0, n, n_records; at < n_bytes && !run->failed; at += n) {
-        n = 1 + fuzz_u16(run->in) % most;
-        size_t least = bam_record_bytes(stream + at);
-        if (n < least) n = least;
-        if (n > n_bytes - at) n = n_bytes - at;
-        n = whole_bytes(stream + at, n, &n_records);
+    size_t most = 1 + fuzz_u16(run->in), to = 0, n, n_records;
+    for (size_t at = 0; at < n_bytes && !run->failed; at += n) {
+        size_t more = to < n_bytes ? bam_record_bytes(stream + to) : 0;
+        more += fuzz_u16(run->in) % most;
+        to += whole_bytes(stream + to, more < n_bytes - to ? more : n_bytes - to, &n_records);
+        n = to < n_bytes ? template_find_last(stream + at, stream + to).at : to - at;
+        FUZZ_CHECK(n < to - at || to == n_bytes);
+        bool is_large = n > 0 && fuzz_one_in(run->in, 4);
+        if (is_large) n = first_template(stream + at, stream + to);
         OWNED uint8_t *span = fuzz_copy(stream + at, n);
-        cut_span(run, span, n, n_records, false);
+        if (is_large) {
+            put(&run->large, span, n);
+            fix_large(run);
+        } else {
+            fix_span(run, span, n);
+        }
     }
-    if (!run->failed) cut_span(run, NULL, 0, 0, true);
 }
 
-static void fix_at_once(struct run *run, const uint8_t *stream, size_t n_bytes, size_t n_records)
+static void fix_at_once(struct run *run, const uint8_t *stream, size_t n_bytes)
 {
     OWNED uint8_t *all = fuzz_copy(stream, n_bytes);
-    template_cut(&run->cutter, all, n_bytes, n_records, true, &run->templates);
-    fix_span(run, all);
+    fix_span(run, all, n_bytes);
 }
 
 /* Gives a record another name; there must be room. Returns its size. */
@@ -211,8 +181,6 @@ static struct fixmate_rules make_rules(struct fuzz_input *in)
 
 static void release(struct run *run)
 {
-    template_cutter_release(&run->cutter);
-    template_span_release(&run->templates);
     fixed_records_release(&run->fixed);
     free(run->out.at);
     free(run->large.at);
@@ -233,7 +201,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     in = (struct fuzz_input){choices, choices + sizeof choices};
     size_t n_records;
     stream_bytes = whole_bytes(stream, stream_bytes, &n_records);
-    fix_at_once(&one, stream, stream_bytes, n_records);
+    fix_at_once(&one, stream, stream_bytes);
     fix_in_spans(&many, stream, stream_bytes);
     FUZZ_CHECK(one.failed == many.failed);
     if (!one.failed) {

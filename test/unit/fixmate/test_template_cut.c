@@ -1,4 +1,4 @@
-/* test_template_cut.c -- which names are equal; fuzz_template.c cuts streams into spans. */
+/* test_template_cut.c -- which names are equal, and where the last template begins. */
 #include "unit_test.h"
 
 #include "fixmate/template_cut.h"
@@ -35,5 +35,23 @@ TEST(test_zeros_after_a_name_do_not_count)
         memcpy(b + 36, cases[i].b, cases[i].b_bytes);
         assert_int_equal(template_same_name(a, b), cases[i].is_same);
         assert_int_equal(template_same_name(b, a), cases[i].is_same);
+    }
+}
+
+TEST(test_last_template_is_found)
+{
+    enum { MOST = 60, RECORD_BYTES = 60 };
+    struct rng rng = rng_start(4);
+    OWNED uint8_t *records = test_alloc(MOST * RECORD_BYTES);
+    for (int i = 0; i < 1000; i++) {
+        size_t n_bytes = 0, n = rng_below(&rng, MOST), n_last = n > 0 ? 1 + rng_below(&rng, n) : 0;
+        struct last_template want = {0, n_last};
+        for (size_t k = 0; k < n; k++) {
+            const struct record_fields f = {.name = k >= n - n_last ? "q" : k % 3 ? "r" : "s"};
+            if (k == n - n_last) want.at = n_bytes;
+            n_bytes += put_record(records + n_bytes, &f, 0);
+        }
+        struct last_template got = template_find_last(records, records + n_bytes);
+        CHECK(&rng, got.at == want.at && got.n_records == want.n_records);
     }
 }

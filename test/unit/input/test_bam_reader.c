@@ -65,7 +65,7 @@ static void check_bytes(struct reading *in, const struct content *c)
     RELEASED(bgzf_coder_release) struct bgzf_coder coder = {0};
     size_t at = 0;
     int r;
-    span_reader_begin(in->reader, in->span_bytes, 0);
+    span_reader_begin(in->reader, in->span_bytes, 0, 0);
     while ((r = span_reader_read(in->reader, &span)) == BAM_READER_PIECE) {
         assert_int_equal(span_reader_fill(in->reader, &span, &coder, NULL), 0);
         assert_true(span.raw_bytes <= c->n_bytes - at);
@@ -118,7 +118,7 @@ TEST_IN_OWN_DIR(test_offset_is_that_of_the_file)
         assert_int_equal(stat(path, &st), 0);
         open_reading(&in, form);
         uint64_t before = 0;
-        span_reader_begin(in.reader, 1 << 17, 0);
+        span_reader_begin(in.reader, 1 << 17, 0, 0);
         while (span_reader_read(in.reader, &span) == BAM_READER_PIECE) {
             uint64_t offset = in.reader->file_offset;
             CHECK(&rng, offset >= before && offset <= (uint64_t)st.st_size);

@@ -43,6 +43,8 @@ struct reading {
     const struct id_renames *renames;
     uint64_t offsets[N_RECORDS + 1];    /* of each record, where it is known */
     size_t n_records;
+    size_t most_template_bytes;
+    size_t n_continued;         /* of the last span: records of a large template */
     bool has_problem;
 };
 
@@ -54,6 +56,28 @@ static struct bam_reader *open_file(void)
     return reader;
 }
 
+/* True if record i of the content begins a template. */
+static bool begins_template(const struct content *c, size_t i)
+{
+    return i == 0 || i == N_RECORDS ||
+           !template_same_name(c->bytes + c->at[i - 1], c->bytes + c->at[i]);
+}
+
+/* Checks that a span of records from `first` on has whole templates, but of a large one. */
+static void check_templates(struct rng *rng, struct reading *in, const struct content *c,
+                            const struct record_span *span)
+{
+    size_t first = span->first_record, end = first + span->n_records;
+    if (span->n_records == 0) return;
+    for (size_t i = 0; i < span->n_continuing; i++) CHECK(rng, !begins_template(c, first + i));
+    CHECK(rng, in->n_continued > 0 || (span->n_continuing == 0 && begins_template(c, first)));
+    CHECK(rng, span->n_continuing == span->n_records ||
+                   begins_template(c, first + span->n_continuing));
+    if (span->n_continuing < span->n_records) in->n_continued = span->n_continued;
+    CHECK(rng, in->n_continued > 0 || begins_template(c, end));
+    CHECK(rng, span->n_continued == 0 || begins_template(c, end - span->n_continued));
+}
+
 static void check_span(struct rng *rng, struct reading *in, const struct content *c,
                        const struct record_span *span)
 {
@@ -63,10 +87,13 @@ static void check_span(struct rng *rng, struct reading *in, const struct content
         size_t n = in->n_records++, n_bytes = c->at[n + 1] - c->at[n];
         CHECK(rng, (size_t)(span->to - at) >= n_bytes);
         CHECK(rng, memcmp(at, c->bytes + c->at[n], n_bytes) == 0);
-        in->offsets[n] = record_span_offset(span, at);
+        CHECK(rng, record_span_place(span, i) == (size_t)(at - span->from));
+        if (in->most_template_bytes == 0 || (i > 0 && begins_template(c, n)))
+            in->offsets[n] = record_span_offset(span, at);
         at += n_bytes;
     }
     CHECK(rng, span->n_records == 0 || at == span->to);
+    if (in->most_template_bytes > 0) check_templates(rng, in, c, span);
 }
 
 /* Reads the file, of which n_records come before the place that the reader is at. */
@@ -75,8 +102,9 @@ static void read_all(struct rng *rng, struct reading *in, const struct content *
 {
     int r;
     in->n_records = n_records;
+    in->n_continued = 0;
     in->has_problem = false;
-    span_reader_begin(reader, span_bytes, n_records);
+    span_reader_begin(reader, span_bytes, in->most_template_bytes, n_records);
     for (unsigned i = 0;; i = (i + 1) % 3) {
         struct record_span *span = &in->spans[i];
         record_span_shrink(span, rng_one_in(rng, 10) ? 0 : 1 << 20);
@@ -95,6 +123,9 @@ static void read_all(struct rng *rng, struct reading *in, const struct content *
         check_span(rng, in, c, span);
         if (rng_one_in(rng, 20)) free(record_span_take_memory(span));
     }
+    record_span_reuse(&in->spans[0]);
+    span_reader_flush(reader, &in->spans[0]);
+    check_span(rng, in, c, &in->spans[0]);
     CHECK(rng, r == BAM_READER_END && reader->n_records == in->n_records);
 }
 
@@ -150,6 +181,33 @@ TEST_IN_OWN_DIR(test_reading_begins_again_at_any_record)
             CHECK(&rng, bam_reader_seek(reader, offsets[n]) == 0);
             read_all(&rng, in, &c, reader, sizes[i], n);
             CHECK(&rng, in->n_records == N_RECORDS);
+            bam_reader_close(reader);
+        }
+    }
+    assert_int_equal(unlink(path), 0);
+}
+
+TEST_IN_OWN_DIR(test_spans_have_whole_templates)
+{
+    struct rng rng = rng_start(66);
+    for (size_t i = 0; i < 8 * sizeof sizes / sizeof *sizes; i++) {
+        RELEASED(own_end_reading) struct reading *in = new_reading();
+        RELEASED(release_content) struct content c = make_long_content(&rng);
+        for (size_t n = 1; n < N_RECORDS; n++) {
+            uint8_t *before = c.bytes + c.at[n - 1], *rec = c.bytes + c.at[n];
+            if (bam_record_name_bytes(before) == bam_record_name_bytes(rec) &&
+                !rng_one_in(&rng, 1 + i % 5 * 4))
+                memcpy(rec + 36, before + 36, bam_record_name_bytes(rec));
+        }
+        write_file(&rng, &c, c.n_bytes, i % 4 == 0 ? "wu" : "w1");
+        uint64_t offsets[N_RECORDS + 1];
+        for (int round = 0; round < 2; round++) {
+            memcpy(offsets, in->offsets, sizeof offsets);
+            in->most_template_bytes = round == 0 ? 0 : 1 + rng_below(&rng, 1 << (1 + 3 * (i % 8)));
+            struct bam_reader *reader = open_file();
+            read_all(&rng, in, &c, reader, sizes[i / 8], 0);
+            CHECK(&rng, in->n_records == N_RECORDS && span_reader_end(reader) == 0);
+            CHECK(&rng, memcmp(offsets, in->offsets, sizeof offsets) == 0 || round == 0);
             bam_reader_close(reader);
         }
     }

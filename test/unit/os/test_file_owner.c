@@ -22,7 +22,7 @@ static struct file_owner make_owner(const char *boot, const char *processes, enu
 TEST(test_owner_is_alive_dead_or_unknown_by_the_rule)
 {
     enum { NONE = LOCK_REACH_NONE, HOST = LOCK_REACH_HOST, ALL = LOCK_REACH_ALL };
-    enum { DEAD = FILE_OWNER_DEAD, ALIVE = FILE_OWNER_ALIVE, UNKNOWN = FILE_OWNER_UNKNOWN };
+    enum { DEAD = FILE_OWNER_DEAD, ALIVE = FILE_OWNER_ALIVE, UNKNOWN = FILE_OWNER_ON_NAMESAKE };
     static const struct {
         const char *boot, *processes;
         int owner, self;
@@ -49,8 +49,8 @@ TEST(test_owner_is_alive_dead_or_unknown_by_the_rule)
         {"a", "x", ALL, NONE, true, ALIVE},
         {"a", "x", NONE, NONE, false, DEAD},
         /* A container of this host: process numbers mean other processes. */
-        {"a", "y", NONE, ALL, true, UNKNOWN},
-        {"a", "y", ALL, NONE, false, UNKNOWN},
+        {"a", "y", NONE, ALL, true, FILE_OWNER_IN_CONTAINER},
+        {"a", "y", ALL, NONE, false, FILE_OWNER_IN_CONTAINER},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct file_owner owner = make_owner(cases[i].boot, cases[i].processes,
@@ -62,6 +62,12 @@ TEST(test_owner_is_alive_dead_or_unknown_by_the_rule)
     /* Two hosts whose kernels have no names are not the same. */
     struct file_owner owner = make_owner("?", "x", LOCK_REACH_HOST), self = owner;
     assert_int_equal(file_owner_judge(&owner, &self, false), UNKNOWN);
+    (void)strcpy(owner.host, "n18");
+    assert_int_equal(file_owner_judge(&owner, &self, false), FILE_OWNER_ON_HOST);
+    /* Neither the kernel nor the host is known. */
+    (void)strcpy(owner.host, "?");
+    (void)strcpy(self.host, "?");
+    assert_int_equal(file_owner_judge(&owner, &self, false), FILE_OWNER_ON_HOST);
 }
 
 TEST(test_reach_of_locks_follows_the_file_system)
@@ -95,23 +101,6 @@ static int open_file(void)
     return fd;
 }
 
-TEST(test_owner_in_a_container_is_told_from_another_host)
-{
-    const struct file_owner self = make_owner("a", "x", LOCK_REACH_HOST);
-    struct file_owner owner = make_owner("a", "y", LOCK_REACH_NONE);
-    assert_int_equal(file_owner_find_place(&owner, &self), FILE_OWNER_IN_CONTAINER);
-    owner = make_owner("b", "x", LOCK_REACH_HOST);
-    assert_int_equal(file_owner_find_place(&owner, &self), FILE_OWNER_ON_NAMESAKE);
-    (void)strcpy(owner.host, "n18");
-    assert_int_equal(file_owner_find_place(&owner, &self), FILE_OWNER_ON_HOST);
-    /* Neither the kernel nor the host is known. */
-    owner = make_owner("?", "?", LOCK_REACH_HOST);
-    struct file_owner nobody = owner;
-    (void)strcpy(owner.host, "?");
-    (void)strcpy(nobody.host, "?");
-    assert_int_equal(file_owner_find_place(&owner, &nobody), FILE_OWNER_ON_HOST);
-}
-
 static enum file_owner_state look(void)
 {
     struct file_owner owner;
@@ -142,7 +131,7 @@ TEST_IN_OWN_DIR(test_process_without_a_lock_is_alive_while_the_file_is_open)
     assert_int_equal(file_owner_look(fd, FILE_LOCK_HELD, &owner), FILE_OWNER_ALIVE);
     assert_int_equal(owner.process, child);
     assert_int_equal(owner.reach, LOCK_REACH_NONE);
-    assert_true(file_owner_writes_output(fd, "LOCK", child));
+    assert_true(file_owner_writes_output(fd, child));
     assert_int_equal(close(fd), 0);
     assert_int_equal(kill(child, SIGKILL), 0);
     assert_int_equal(waitpid(child, NULL, 0), child);
@@ -154,30 +143,10 @@ TEST_IN_OWN_DIR(test_process_without_a_lock_is_alive_while_the_file_is_open)
 TEST_IN_OWN_DIR(test_others_do_not_write_the_output)
 {
     int fd = open_file();
-    assert_false(file_owner_writes_output(fd, "LOCK", 1));
-    assert_false(file_owner_writes_output(fd, "LOCK", (long)getpid()));
-    assert_false(file_owner_writes_output(fd, "LOCK", 0));
+    assert_false(file_owner_writes_output(fd, 1));
+    assert_false(file_owner_writes_output(fd, (long)getpid()));
+    assert_false(file_owner_writes_output(fd, 0));
     assert_int_equal(close(fd) + unlink("LOCK"), 0);
-}
-
-TEST_IN_OWN_DIR(test_recent_by_the_clock_of_the_file_system)
-{
-    static const struct {
-        long seconds;
-        bool recent;
-    } cases[] = {{0, true}, {-500, true}, {3600, true}, {-700, false}, {-86400, false}};
-    int fd = open_file();
-    struct stat now, st;
-    assert_int_equal(fstat(fd, &now), 0);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct timespec times[2] = {now.st_mtim, now.st_mtim};
-        times[1].tv_sec += cases[i].seconds;
-        assert_int_equal(futimens(fd, times), 0);
-        assert_int_equal(fstat(fd, &st), 0);
-        assert_int_equal(file_owner_is_recent("LOCK", &st), cases[i].recent);
-    }
-    assert_true(file_owner_is_recent("nowhere/LOCK", &st));
-    assert_int_equal(close(fd) + unlink("LOCK"), 0);            /* leave_place checks the rest */
 }
 
 /* What is written is read; a longer text before it is gone. */
@@ -187,7 +156,7 @@ TEST_IN_OWN_DIR(test_owner_that_is_written_is_read)
     int fd = open_file();
     for (int i = 0; i < 2; i++) {
         assert_int_equal(file_owner_write(fd, &owner), 0);
-        assert_int_equal(file_owner_look(fd, FILE_LOCK_HELD, &read), FILE_OWNER_UNKNOWN);
+        assert_int_equal(file_owner_look(fd, FILE_LOCK_HELD, &read), FILE_OWNER_ON_HOST);
         assert_string_equal(read.host, owner.host);
         assert_string_equal(read.boot, "other");
         assert_int_equal(read.process, 4711);
@@ -195,7 +164,7 @@ TEST_IN_OWN_DIR(test_owner_that_is_written_is_read)
         (void)strcpy(owner.host, "n");
     }
     assert_int_equal(ftruncate(fd, 20), 0);
-    assert_int_equal(look(), FILE_OWNER_UNKNOWN);
+    assert_int_equal(look(), FILE_OWNER_ON_HOST);
     assert_int_equal(ftruncate(fd, 0), 0);
     assert_int_equal(look(), FILE_OWNER_DEAD);
     assert_int_equal(close(fd), 0);

@@ -126,22 +126,22 @@ TEST_IN_OWN_DIR(test_removes_what_is_in_it)
 
 TEST_IN_OWN_DIR(test_temporary_directories_are_listed)
 {
-    char **names;
+    struct dirent **found;
     static const char *const expected[] = {"a.rocksort.2.abcdef", "rocksort.10.abcdef",
                                            "rocksort.9.abcdef"};
     make_file(".", "rocksort.txt");
     for (size_t i = 0; i < 3; i++) assert_int_equal(mkdir(expected[2 - i], 0700), 0);
-    assert_int_equal(temp_dir_list(".", &names), 3);
+    assert_int_equal(temp_dir_list(".", &found), 3);
     for (size_t i = 0; i < 3; i++) {
-        assert_string_equal(names[i], expected[i]);
-        assert_int_equal(rmdir(names[i]), 0);
-        free(names[i]);
+        assert_string_equal(found[i]->d_name, expected[i]);
+        assert_int_equal(rmdir(found[i]->d_name), 0);
+        free(found[i]);
     }
-    free(names);
-    assert_int_equal(temp_dir_list(".", &names), 0);
-    free(names);
+    free(found);
+    assert_int_equal(temp_dir_list(".", &found), 0);
+    free(found);
     assert_int_equal(unlink("rocksort.txt"), 0);
-    assert_int_equal(temp_dir_list("missing", &names), -1);
+    assert_int_equal(temp_dir_list("missing", &found), -1);
     assert_int_equal(errno, ENOENT);
 }
 

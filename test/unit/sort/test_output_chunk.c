@@ -67,9 +67,10 @@ static struct stored_block *make_block(const struct sort_rules *rules, size_t na
     struct stored_block *queued = test_alloc(sizeof *queued + TEST_BOUND_BYTES);
     *queued = (struct stored_block){.dir = "nowhere", .run = 3, .first_index = 70};
     queued->key_bytes = merge_bound_store(rules->order, &source, 0, queued->key);
-    const struct bam_block_content content = {raw, raw_bytes, N_RECORDS, last, last_bytes, NULL};
+    const struct bam_block content = {TEMP_CODEC_LZ4, N_RECORDS, raw_bytes, last, last_bytes, NULL,
+                                      .payload = raw};
     queued->value = test_alloc(bam_block_bound(TEMP_CODEC_LZ4, raw_bytes, last_bytes));
-    ssize_t n = bam_block_encode(&coder, TEMP_CODEC_LZ4, &content, queued->value);
+    ssize_t n = bam_block_encode(&coder, &content, queued->value);
     assert_true(n > 0);
     queued->value_bytes = (size_t)n;
     assert_int_equal(bam_block_parse(queued->value, queued->value_bytes, &queued->parsed), 0);
@@ -92,9 +93,7 @@ static void check_block(struct place *place, size_t name_bytes)
     struct stored_block *queued = make_block(&place->rules, name_bytes, &entry_bytes);
     size_t raw_bytes = queued->parsed.raw_bytes, value_bytes = queued->value_bytes;
     struct open_block *block = output_chunker_open_block(&place->output_chunker, queued);
-    thread_pool_lock(place->threads);
-    thread_pool_wait_for_jobs(place->threads);
-    thread_pool_unlock(place->threads);
+    assert_int_equal(thread_pool_finish_jobs(place->threads), 0);
     assert_int_equal(block->source.n_entries, N_RECORDS);
     assert_true(counted(place) == block->n_bytes);
     assert_true(block->n_bytes >= raw_bytes + entry_bytes);

@@ -47,10 +47,9 @@ static struct made_block make_block(struct rng *rng, const struct block_case *c)
         rng_fill(rng, made.raw, c->raw_bytes);
     made.last_bound_bytes = made.n_records > 1 ? c->last_bound_bytes : 0;
     rng_fill(rng, made.last_bound, c->last_bound_bytes);
-    const struct bam_block_content content = {made.raw, c->raw_bytes, made.n_records,
-                                              made.last_bound, made.last_bound_bytes,
-                                              made.ordinals};
-    ssize_t size = bam_block_encode(&coder, c->codec, &content, out);
+    const struct bam_block content = {c->codec, made.n_records, c->raw_bytes, made.last_bound,
+                                      made.last_bound_bytes, made.ordinals, .payload = made.raw};
+    ssize_t size = bam_block_encode(&coder, &content, out);
     CHECK(rng, size > 0 && (size_t)size <= room);
     made.value_bytes = (size_t)size;
     made.value = test_alloc(made.value_bytes);

@@ -50,12 +50,12 @@ static struct compaction_plan first_plan(struct compaction_facts facts, uint64_t
 
 TEST(test_each_database_gets_its_share)
 {
-    struct compaction_totals totals = {
-        .mode = COMPACTION_AUTO, .n_dirs = 2, .n_lanes = 1, .most_files = 300,
-        .n_runs_expected = 1000, .scan_bytes = 64 * MIB, .compaction_bytes = 32 * MIB,
-        .exceeds_memory = true,
+    const struct compaction_facts all = {
+        .mode = COMPACTION_AUTO, .most_files = 300, .n_runs_expected = 1000,
+        .scan_bytes = 64 * MIB, .compaction_bytes = 32 * MIB,
     };
-    struct compaction_facts facts = compaction_share(&totals);
+    struct compaction_facts facts = all;
+    compaction_share(&facts, 2, 1, false, true);
     assert_int_equal(facts.n_runs_expected, 500);
     assert_int_equal(facts.n_scans, 2);
     assert_int_equal(facts.scan_bytes, 32 * MIB);
@@ -63,16 +63,15 @@ TEST(test_each_database_gets_its_share)
     assert_int_equal(facts.most_files, 300);
     assert_false(facts.direct || facts.reads_ahead);
     /* Two compactions at a time share the memory. */
-    totals.n_lanes = 4;
-    totals.slow_to_seek = true;
-    facts = compaction_share(&totals);
+    facts = all;
+    compaction_share(&facts, 2, 4, true, true);
     assert_int_equal(facts.n_runs_expected, 125);
     assert_int_equal(facts.n_scans, 8);
     assert_int_equal(facts.compaction_bytes, 16 * MIB);
     assert_true(facts.direct && facts.reads_ahead);
-    totals.exceeds_memory = totals.slow_to_seek = false;
-    totals.mode = COMPACTION_ON;
-    facts = compaction_share(&totals);
+    facts = all;
+    facts.mode = COMPACTION_ON;
+    compaction_share(&facts, 2, 4, false, false);
     assert_true(!facts.direct && facts.reads_ahead);
 }
 
@@ -449,25 +448,4 @@ TEST(test_files_fit_the_memory)
         facts.mode = COMPACTION_ON;
         assert_true(first_plan(facts, 20000, 10000000).max_files <= most);
     }
-}
-
-/* Three neighbours of about one size, if there are more files than wanted. */
-TEST(test_what_rocksdb_will_compact)
-{
-    static const struct {
-        uint64_t sizes[6];
-        size_t n;
-        bool begins;            /* 3 files or more, when there are more than 3 */
-    } cases[] = {
-        {{0}, 0, false},
-        {{10, 10, 10}, 3, false},
-        {{10, 10, 10, 10}, 4, true},
-        {{10, 10, 60, 10, 10}, 5, false},
-        {{10, 60, 60, 60, 10}, 5, true},
-        {{60, 10, 18, 32, 18}, 5, true},
-        {{60, 10, 19, 10, 19}, 5, false},
-        {{10, 60, 10, 60, 10, 60}, 6, true},    /* three more than wanted: whatever their sizes */
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_int_equal(compaction_will_begin(cases[i].sizes, cases[i].n, 3, 3), cases[i].begins);
 }

@@ -77,8 +77,8 @@ TEST(test_most_threads_fit_the_budget)
         memory_budget_plan(&b, total, n);
         assert_true(loading_bytes(&b) <= total + 8 * mib);
         assert_true(memory_budget_merge_bytes(&b, 0) <= total + 8 * mib);
-        assert_true(memory_budget_for_threads(n) <= total || n == 4);
-        assert_true(memory_budget_most_threads(memory_budget_for_threads(n)) == n);
+        assert_true(((size_t)(n) * MEMORY_THREAD_BYTES) <= total || n == 4);
+        assert_true(memory_budget_most_threads(((size_t)(n) * MEMORY_THREAD_BYTES)) == n);
     }
 }
 

@@ -19,23 +19,20 @@ TEST(test_ordinals_follow_the_input)
         for (size_t i = 0; i < n; i++)
             buffers[i] = sort_buffer_create(test_rules(SORT_NAME_NATURAL),
                                             memory + places[i] * BATCH_BYTES, BATCH_BYTES);
-        struct record_ordinals *ordinals = record_ordinals_create(buffers, n);
         uint64_t least = 0;
         for (size_t i = 0; i < n; i++) {
             uint64_t least_in_buffer = 0;
             for (size_t at = rng_below(&rng, 40); at < BATCH_BYTES;
                  at += BAM_RECORD_MIN_BYTES + rng_below(&rng, 90)) {
-                uint64_t ordinal = record_ordinals_find(ordinals, buffers[i]->mem + at);
-                uint64_t in_buffer = record_ordinal_in_buffer(buffers[i], buffers[i]->mem + at);
+                uint64_t ordinal = record_ordinal(buffers, n, buffers[i]->mem + at);
+                uint64_t in_buffer = record_ordinal(&buffers[i], 1, buffers[i]->mem + at);
                 CHECK(&rng, ordinal >= least && in_buffer >= least_in_buffer);
                 least = ordinal + 1;
                 least_in_buffer = in_buffer + 1;
             }
         }
-        record_ordinals_destroy(ordinals);
         for (size_t i = 0; i < n; i++) sort_buffer_destroy(buffers[i]);
     }
-    record_ordinals_destroy(NULL);
 }
 
 TEST(test_only_sorts_that_need_ordinals_have_them)

@@ -91,9 +91,13 @@ static int check_scans(struct rng *rng, struct run_store *store, struct keys *al
 static struct run_store_settings settings_of(const char *const *dirs, size_t n_dirs,
                                              enum compaction_mode mode, uint64_t n_runs)
 {
-    struct run_store_means means = {n_runs, 8 * MIB, 4 * MIB};
+    static const struct memory_budget budget = {
+        .total_bytes = 8 * MIB / 5 * 8, .long_runs = true, /* 8 MiB to read ahead on any disk */
+        .n_buffers = 1, .run_buffers = 1, .sort_buffer_bytes = 4 * MIB,
+    };
     return (struct run_store_settings){
-        .dirs = dirs, .n_dirs = n_dirs, .compaction = mode, .means = means, .slow_means = means,
+        .dirs = dirs, .n_dirs = n_dirs, .compaction = mode, .budget = &budget,
+        .input_bytes = n_runs * (budget.sort_buffer_bytes / 2),
     };
 }
 
@@ -106,6 +110,16 @@ static struct run_store *create_in(size_t n_dirs, enum compaction_mode mode, uin
     struct run_store *store = run_store_create(&settings);
     assert_non_null(store);
     return store;
+}
+
+static bool is_compacting(const struct run_store *store)
+{
+    return run_store_compactions(store) & COMPACTION_IS_RUNNING;
+}
+
+static bool is_crowded(const struct run_store *store)
+{
+    return run_store_compactions(store) & COMPACTION_IS_CROWDED;
 }
 
 static unsigned count_runs(const struct run_store *store)
@@ -170,11 +184,11 @@ TEST_IN_OWN_DIR(test_empty_store_has_no_runs)
     struct run_store_disks disks;
     struct keys all = {0};
     assert_int_equal(count_runs(store), 0);
-    assert_false(run_store_wants_compaction(store, 100, false));
+    assert_false(run_store_wants_compaction(store, 100));
     assert_int_equal(run_store_compact(store), 0);
     assert_int_equal(run_store_settle(store), 0);
-    assert_false(run_store_is_compacting(store));
-    assert_false(run_store_is_crowded(store));
+    assert_false(is_compacting(store));
+    assert_false(is_crowded(store));
     assert_int_equal(run_store_scan_bytes(store), 0);
     run_store_look(store, &disks);
     assert_true(disks.free_bytes > 0);
@@ -277,12 +291,12 @@ TEST_IN_OWN_DIR(test_closed_directories_are_only_read)
     assert_int_equal(count_runs(store), 12);
     for (unsigned run = 12; run < 40; run++) {
         add_run(&rng, store, run, 50, &all);
-        if (run_store_wants_compaction(store, 40, false))
+        if (run_store_wants_compaction(store, 40))
             assert_int_equal(run_store_compact(store), 0);
     }
     assert_int_equal(run_store_flush(store), 0);
     assert_int_equal(run_store_settle(store), 0);
-    while (run_store_is_compacting(store)) (void)usleep(1000);
+    while (is_compacting(store)) (void)usleep(1000);
     assert_int_equal(count_runs(store), 40);
     assert_int_equal(run_store_n_durable(store), 40);
     (void)check_scans(&rng, store, &all);
@@ -434,7 +448,7 @@ TEST_IN_OWN_DIR(test_nearly_full_while_a_database_is_made)
 
 static bool is_busy(struct run_store *store)
 {
-    return run_store_is_compacting(store) || run_store_compaction_is_due(store);
+    return run_store_compactions(store) & (COMPACTION_IS_RUNNING | COMPACTION_IS_DUE);
 }
 
 static void wait_for_compactions(struct run_store *store)
@@ -443,25 +457,21 @@ static void wait_for_compactions(struct run_store *store)
     while (!quiet_wait(&n_looks, is_busy(store))) {}
 }
 
-/* Returns true if waiting was in vain. */
-static bool wait_if_crowded(struct run_store *store)
+static void wait_if_crowded(struct run_store *store)
 {
     int n_looks = 0;
-    while (run_store_is_crowded(store))
-        if (quiet_wait(&n_looks, is_busy(store))) return true;
-    return false;
+    while (is_crowded(store) && !quiet_wait(&n_looks, is_busy(store))) {}
 }
 
 /* Adds runs and has them compacted as the run committer does. */
 static void add_compacted_runs(struct rng *rng, struct run_store *store, unsigned n_runs,
                                unsigned n_expected, struct keys *all)
 {
-    bool stuck = false;
     for (unsigned run = 0; run < n_runs; run++) {
         add_run(rng, store, run, 20, all);
-        if (run_store_wants_compaction(store, n_expected, stuck))
+        if (run_store_wants_compaction(store, n_expected))
             assert_int_equal(run_store_compact(store), 0);
-        stuck = wait_if_crowded(store);
+        wait_if_crowded(store);
     }
     assert_int_equal(run_store_flush(store), 0);
     wait_for_compactions(store);
@@ -501,7 +511,10 @@ TEST_IN_OWN_DIR(test_compaction_in_little_memory)
     const unsigned n_runs = 250;
     struct rng rng = rng_start(160);
     struct run_store_settings settings = settings_of(dirs, 1, COMPACTION_ON, n_runs);
-    settings.means.compaction_bytes = settings.slow_means.compaction_bytes = 6 << 16;
+    struct memory_budget budget = *settings.budget;
+    budget.sort_buffer_bytes = 6 << 16;
+    settings.budget = &budget;
+    settings.input_bytes = n_runs * (budget.sort_buffer_bytes / 2);
     assert_int_equal(mkdir(dirs[0], 0700), 0);
     struct run_store *store = run_store_create(&settings);
     struct run_store_stats stats;
@@ -530,7 +543,7 @@ TEST_IN_OWN_DIR(test_settling_compacts_once)
     add_run(&rng, store, N_LARGE, SMALL, &all);
     add_run(&rng, store, N_LARGE + 1, SMALL, &all);
     assert_int_equal(run_store_flush(store), 0);
-    assert_true(run_store_wants_compaction(store, 120, false));
+    assert_true(run_store_wants_compaction(store, 120));
     assert_int_equal(run_store_compact(store), 0);
     wait_for_compactions(store);
     run_store_stats(store, &stats);
@@ -566,7 +579,7 @@ TEST_IN_OWN_DIR(test_nothing_is_compacted_when_switched_off)
     struct keys all = {0};
     for (unsigned run = 0; run < 40; run++) {
         add_run(&rng, store, run, 2, &all);
-        assert_false(run_store_wants_compaction(store, 100, false));
+        assert_false(run_store_wants_compaction(store, 100));
     }
     run_store_stats(store, &stats);
     assert_int_equal(stats.n_files, 40);
@@ -588,19 +601,19 @@ TEST_IN_OWN_DIR(test_no_space_to_compact)
     if (!mount_small_disk("small", 40 * 110000 + (4 << 20) + 500000)) skip();
     struct run_store *store = run_store_create(&settings);
     for (unsigned run = 0; run < 40; run++) add_run(&rng, store, run, 100, &all);
-    assert_true(run_store_wants_compaction(store, 60, false));
+    assert_true(run_store_wants_compaction(store, 60));
     assert_int_equal(run_store_compact(store), 0);
-    for (int i = 0; i < 500 && !run_store_wants_compaction(store, 60, false); i++)
+    for (int i = 0; i < 500 && !run_store_wants_compaction(store, 60); i++)
         (void)usleep(10000);
     assert_int_equal(run_store_compact(store), 0);
-    assert_false(run_store_wants_compaction(store, 60, false));
+    assert_false(run_store_wants_compaction(store, 60));
     /* RocksDB may have begun another attempt, but there are no more after that. */
-    for (int i = 0; i < 500 && run_store_is_compacting(store); i++) (void)usleep(10000);
-    assert_false(run_store_is_compacting(store));
-    assert_false(run_store_is_crowded(store));
+    for (int i = 0; i < 500 && is_compacting(store); i++) (void)usleep(10000);
+    assert_false(is_compacting(store));
+    assert_false(is_crowded(store));
     assert_int_equal(run_store_settle(store), 0);
     add_run(&rng, store, 40, 10, &all);
-    assert_false(run_store_is_compacting(store));
+    assert_false(is_compacting(store));
     (void)check_scans(&rng, store, &all);
     run_store_destroy(store);
     unmount_small_disk("small");

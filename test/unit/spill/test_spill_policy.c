@@ -26,32 +26,6 @@ TEST(test_first_run_is_late_if_input_may_fit)
     assert_true(b.first_full_buffers > b.full_buffers);
 }
 
-TEST(test_run_is_due_at_the_threshold)
-{
-    struct memory_budget b = budget_of(64 * mib);
-    struct spill_state s = {.any_spilled = true};
-    assert_int_equal(spill_policy_due(&b, &s), 0);
-    s.n_waiting = b.full_buffers - 1;
-    assert_int_equal(spill_policy_due(&b, &s), 0);
-    s.n_waiting = b.full_buffers;
-    assert_int_equal(spill_policy_due(&b, &s), b.run_buffers);
-    s.any_spilled = false;
-    assert_int_equal(spill_policy_due(&b, &s), 0);
-    s.expected_bytes = 1000 * mib;
-    assert_int_equal(spill_policy_due(&b, &s), b.run_buffers);
-}
-
-TEST(test_stuck_reader_makes_a_run_due)
-{
-    struct memory_budget b = budget_of(64 * mib);
-    struct spill_state s = {.reader_is_stuck = true};
-    assert_int_equal(spill_policy_due(&b, &s), 0);
-    s.n_waiting = 1;
-    assert_int_equal(spill_policy_due(&b, &s), 1);
-    s.n_waiting = b.n_buffers;
-    assert_int_equal(spill_policy_due(&b, &s), b.run_buffers);
-}
-
 TEST(test_kept_bytes_leave_room_to_merge)
 {
     struct memory_budget b = budget_of(64 * mib);
@@ -72,17 +46,11 @@ TEST(test_due_run_leaves_enough_memory)
         memory_budget_plan(&b, mib + rng_below(&rng, mib << rng_below(&rng, 16)),
                            1 + (unsigned)rng_below(&rng, 64));
         if (rng_one_in(&rng, 2)) memory_budget_lengthen_runs(&b);
-        struct spill_state s = {
-            .n_waiting = (size_t)rng_below(&rng, b.n_buffers + 1),
-            .any_spilled = rng_one_in(&rng, 2),
-            .expected_bytes = rng_below(&rng, 2 * b.total_bytes),
-        };
-        size_t threshold = spill_policy_threshold(&b, s.any_spilled, s.expected_bytes);
+        size_t n_waiting = (size_t)rng_below(&rng, b.n_buffers + 1);
+        size_t threshold = spill_policy_threshold(&b, rng_one_in(&rng, 2),
+                                                  rng_below(&rng, 2 * b.total_bytes));
         CHECK(&rng, threshold >= 1 && threshold < b.n_buffers);
-        size_t due = spill_policy_due(&b, &s);
-        CHECK(&rng, due <= s.n_waiting && due <= b.run_buffers);
-        CHECK(&rng, (due > 0) == (s.n_waiting >= threshold));
-        s.reader_is_stuck = true;
-        CHECK(&rng, (spill_policy_due(&b, &s) > 0) == (s.n_waiting > 0));
+        size_t n = spill_policy_run_buffers(&b, n_waiting);
+        CHECK(&rng, n <= n_waiting && n <= b.run_buffers && (n > 0) == (n_waiting > 0));
     }
 }

@@ -83,8 +83,8 @@ TEST(test_numbers_are_written)
     json_number(&w.json, NULL, -INFINITY);
     json_bool(&w.json, NULL, true);
     json_bool(&w.json, NULL, false);
-    json_null(&w.json, NULL);
-    json_end_array(&w.json);
+    json_string(&w.json, NULL, NULL);
+    json_end(&w.json);
     check(&w, "[0, 18446744073709551615, 0.25, -3, 12345.6789, 1e-07, null, null, true, false, "
               "null]\n");
 }
@@ -96,21 +96,21 @@ TEST(test_objects_and_arrays_nest)
     json_begin_object(&w.json, NULL);
     json_string(&w.json, "a \"name\"", "x");
     json_begin_object(&w.json, "empty");
-    json_end_object(&w.json);
+    json_end(&w.json);
     json_begin_array(&w.json, "none");
-    json_end_array(&w.json);
+    json_end(&w.json);
     json_begin_array(&w.json, "objects");
     for (int i = 0; i < 2; i++) {
         json_begin_object(&w.json, NULL);
         json_unsigned(&w.json, "i", (uint64_t)i);
-        json_end_object(&w.json);
+        json_end(&w.json);
     }
-    json_end_array(&w.json);
+    json_end(&w.json);
     json_begin_array(&w.json, "numbers");
     json_unsigned(&w.json, NULL, 1);
     json_unsigned(&w.json, NULL, 2);
-    json_end_array(&w.json);
-    json_end_object(&w.json);
+    json_end(&w.json);
+    json_end(&w.json);
     check(&w, "{\n"
               "  \"a \\\"name\\\"\": \"x\",\n"
               "  \"empty\": {},\n"

@@ -11,7 +11,7 @@ static void check(const char *text, size_t n_expected, const char *const *expect
     assert_int_equal(n, n_expected);
     for (size_t i = 0; i < n; i++) assert_string_equal(words[i], expected[i]);
     assert_null(words[n]);
-    words_free(words);
+    free(words);
 }
 
 TEST(test_text_is_split_into_words)
@@ -30,5 +30,5 @@ TEST(test_quote_without_end)
     size_t n;
     assert_null(words_split("a 'b", &n));
     assert_null(words_split("\"", &n));
-    words_free(NULL);
+    free(NULL);
 }
