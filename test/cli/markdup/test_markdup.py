@@ -123,16 +123,6 @@ class Rules(MarkdupTest):
                              sorted(f"{name}/{i}" for name in names if name != "q0"
                                     for i in (1, 2)))
 
-    def test_best_single_read_stays_unless_beside_a_pair(self):
-        lines = [read("a", 0, 1000), read("b", 0, 1000), read("c", 0, 1000, score="@"),
-                 read("d", REVERSE, 1000), read("e", 0, 1005, "5H30M", "@"),
-                 read("f", 0, 1001), read("g", 0, 500)]
-        self.assertEqual(self.marked(lines), ["a", "b", "e"])
-        lines += pair("p", 1000, 1200, "#") + pair("q", 400, 500, "#")
-        self.assertEqual(self.marked(lines), ["a", "b", "c", "e"])
-        self.assertEqual(self.marked([read("r", REVERSE, 500), *lines]),
-                         ["a", "b", "c", "e", "r"])
-
     def test_long_reads_are_marked(self):
         rng = random.Random(3)
         lines = []

@@ -53,6 +53,7 @@ static struct order_verdict verify(struct rng *rng, const struct order_claim *cl
     }
     order_check_verdict(check, &verdict);
     CHECK(rng, !verdict.sorted == (stop != 0));
+    CHECK(rng, !verdict.has_pair || verdict.before.number + 1 == verdict.after.number);
     order_check_destroy(check);
     return verdict;
 }
