@@ -11,10 +11,10 @@ class Refused(CliTest):
         self.source = self.write("in.sam", bamfile.sq_text(templates.REFS))
 
     def test_wrong_options_are_refused_with_advice(self):
-        for options, words in (("-u", "does not take -u: give options such as -@"),
-                               ("-@ 4", "take -@"), ("--output-fmt sam", "take --output-fmt"),
-                               ("--write-index", "take --write-index"),
-                               ("-d 2500x", "not '2500x'"), ("-Sx", "take -x"),
+        for options, words in (("-u", "does not take -u"), ("-@ 4", "does not take -@: give"),
+                               ("--output-fmt sam", "does not take --output-fmt"),
+                               ("--write-index", "does not take --write-index"),
+                               ("-d 2500x", "not '2500x'"), ("-Sx", "does not take -x"),
                                ("--barcode-rgx '('", "not a regular expression"),
                                ("-f 'stats", "has no end"), ("-r in.bam", "not 'in.bam'")):
             self.assert_refused("--markdup=" + options, source=self.source, mention=[words])
@@ -43,7 +43,7 @@ class Refused(CliTest):
                         ["--markdup=--metrics r", "--stats", "r"]):
             with self.subTest(options=options):
                 self.assert_error(self.rocksort(*options, "-o", "out.bam", self.source),
-                                  " is named for ")
+                                  " name one file")
         for options in (["--markdup=-f - --metrics -"], ["--markdup=-f -", "--stats", "-"],
                         ["--markdup=--metrics -", "--stats", "-"]):
             with self.subTest(options=options):
