@@ -100,7 +100,8 @@ static bool is_same_place(const struct named *a, const struct named *b)
     struct stat of_x, of_y;
     if (!x->name && !y->name) return true;
     if (output_path_same(x, y)) return true;
-    if (a->is_pattern && x->final && y->final && fits_pattern(y->final, x->final)) return true;
+    if (a->is_pattern && !b->is_pattern && x->final && y->final && fits_pattern(y->final, x->final))
+        return true;
     if (x->is_url || y->is_url) return x->is_url && y->is_url && strcmp(x->name, y->name) == 0;
     return !(x->temporary && y->temporary) && look_up(x, &of_x) && look_up(y, &of_y) &&
            of_x.st_dev == of_y.st_dev && of_x.st_ino == of_y.st_ino;

@@ -345,9 +345,7 @@ static int take_output_prefix(struct sort_options *o, const char *prefix)
         return -1;
     }
     o->output = o->output_name = xasprintf("%s%s", prefix, is_name ? "" : ".bam");
-    /* A whole name has more than an extension: '.bam' is none. */
-    const char *slash = strrchr(prefix, '/'), *file = slash ? slash + 1 : prefix;
-    if (!is_name && file[0] && output_format_is_named(file + 1))
+    if (!is_name && output_format_is_named(prefix))
         diag_warning("the output is '%s', as a second argument is its name without .bam: give -o "
                      "to name it in full", o->output);
     return 0;

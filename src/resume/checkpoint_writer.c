@@ -3,6 +3,7 @@
 
 #include "bam/header_text.h"
 #include "input/input_file.h"
+#include "os/disk_space.h"
 #include "os/temp_dir.h"
 #include "resume/checkpoint_dir.h"
 #include "resume/orphan_checkpoints.h"
@@ -224,6 +225,17 @@ struct temp_dirs checkpoint_writer_directories(const struct checkpoint_writer *w
                               w->n_paths > w->n_adopted ? w->n_adopted : 0};
 }
 
+/* The first prefix whose disk has room for a checkpoint file. */
+static size_t roomy_prefix(const struct sort_settings *s)
+{
+    enum { USUAL_BYTES = 64 << 10 };    /* of the file: mostly the header */
+    struct disk_space space;
+    for (size_t i = 0; i < s->n_temp_prefixes && s->n_temp_prefixes > 1; i++)
+        if (disk_space_look(s->temp_prefixes[i], &space) && space.free_bytes >= USUAL_BYTES)
+            return i;
+    return 0;
+}
+
 int checkpoint_writer_make_directories(struct checkpoint_writer *w, struct temp_dirs *dirs)
 {
     const struct sort_settings *s = w->settings;
@@ -233,8 +245,9 @@ int checkpoint_writer_make_directories(struct checkpoint_writer *w, struct temp_
         return -1;
     }
     if (!w->paths) make_room(w, s->n_temp_prefixes);
-    for (size_t i = 0; i < s->n_temp_prefixes; i++)
-        if (make_directory(w, s->temp_prefixes[i]) < 0) return -1;
+    size_t n = s->n_temp_prefixes, first = roomy_prefix(s);
+    for (size_t i = 0; i < n; i++)
+        if (make_directory(w, s->temp_prefixes[(first + i) % n]) < 0) return -1;
     *dirs = checkpoint_writer_directories(w);
     return 0;
 }
@@ -292,6 +305,10 @@ static int write_file(struct checkpoint_writer *w, struct checkpoint_file *file)
     for (size_t i = w->n_paths - 1; r == 0 && i > 0 && i >= w->n_listed; i--) {
         file->directory = (unsigned)i;
         r = checkpoint_dir_write(w->paths[i], file);
+        if (r == 0 || !disk_space_is_short(errno)) continue;
+        diag_warning("cannot write '%s/" TEMP_DIR_CHECKPOINT_NAME "': %s; the other temporary "
+                     "directories get all data", w->paths[i], strerror(errno));
+        r = 0;
     }
     if (r < 0) return r;
     file->directory = 0;

@@ -189,13 +189,10 @@ def settled(lines, refs):
               for line in lines if line.startswith("@SQ")}
     own = {(at["SN"], int(at["LN"])): line for line, at in fields.items()}
     want = [own.get(ref, "@SQ\tSN:%s\tLN:%d" % ref) for ref in refs]
-    out, n_left = [], len(fields)
-    for line in lines:
-        n_left -= line.startswith("@SQ")
-        n = 1 if n_left else len(want)
-        out += [line] if not line.startswith("@SQ") else want[:n]
-        want = want[n:] if line.startswith("@SQ") else want
-    return out + want
+    if not fields or want == [line for line in lines if line in fields]:
+        return lines if fields else lines + want
+    first = lines.index(next(iter(fields)))
+    return lines[:first] + want + [line for line in lines[first:] if line not in fields]
 
 
 def wrong_lines(rng, refs):
@@ -269,7 +266,7 @@ class References(RepairTest):
     def test_every_way_in_warns_once(self):
         """Warns once: files, a pipe, several inputs, --merge, which reads twice to mark duplicates."""
         lines = ["@HD\tVN:1.6", "@SQ\tSN:c3\tLN:3000\tM5:0f", "@CO\tx", "@SQ\tSN:c1\tLN:1000"]
-        want = ["@SQ\tSN:c1\tLN:1000", "@CO\tx", "@SQ\tSN:c2\tLN:2000", "@SQ\tSN:c3\tLN:3000\tM5:0f"]
+        want = ["@SQ\tSN:c1\tLN:1000", "@SQ\tSN:c2\tLN:2000", "@SQ\tSN:c3\tLN:3000\tM5:0f", "@CO\tx"]
         records = [bamfile.record(f"{tid}", 0, tid, 5, "4M", "ACGT") for tid in range(3)] * 3
         wrong, right = (self.write(name, bamfile.bam_file(text, REFS, sorted(records))) for name, text
                         in (("wrong", "\n".join(lines) + "\n"), ("right", HEAD)))
@@ -293,9 +290,11 @@ class References(RepairTest):
         result = self.rocksort("-o", out, wrong, self.bam("other.bam", [], REFS[:2]))
         self.assert_error(result, "reference 3", "'c3'")
 
-    def test_two_lines_of_one_name_are_refused(self):
+    def test_two_lines_of_one_name_are_rewritten(self):
         source = self.bam("in.bam", ["@SQ\tSN:c1\tLN:1000"] * 2, REFS)
-        self.assert_error(self.rocksort("-o", self.path("out.bam"), source), "in.bam", "'c1'")
+        result = self.sort_ok("-o", self.path("out.bam"), source)
+        self.assertEqual(result.err.count("rewritten"), 1, result.err)
+        self.check(self.path("out.bam"), ["@SQ\tSN:%s\tLN:%d" % ref for ref in REFS], REFS)
 
     def test_lists_that_lines_cannot_hold_are_refused(self):
         for refs, problem in ((("c1", 9), ("x", 0)), "length"), ((("c1", 9), ("x\ty", 7)), "a tab"), \

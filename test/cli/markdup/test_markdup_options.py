@@ -43,7 +43,7 @@ class Refused(CliTest):
                         ["--markdup=--metrics r", "--stats", "r"]):
             with self.subTest(options=options):
                 self.assert_error(self.rocksort(*options, "-o", "out.bam", self.source),
-                                  " name one file")
+                                  " is named for ")
         for options in (["--markdup=-f - --metrics -"], ["--markdup=-f -", "--stats", "-"],
                         ["--markdup=--metrics -", "--stats", "-"]):
             with self.subTest(options=options):

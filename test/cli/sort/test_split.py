@@ -796,7 +796,7 @@ class Errors(SplitTest):
                 ("x.bam", "%"), (None, "-o"), ("-", "-o"), ("s3://bucket/%.bam", "URL"),
                 ("no-such-dir/%.bam", "no-such-dir"), ("d%/d/x.bam", "further up"),
                 ("no-such-dir/%/x.bam", "no-such-dir"), ("%/%/%.bam", "further up"),
-                ("%.bam##idx##x.csi", "index"), ("%.bam##idx##%.bam", "both"),
+                ("%.bam##idx##x.csi", "index"), ("%.bam##idx##%.bam", "for the output and for the index"),
                 ("%.bam##idx##no-such-dir/%.csi", "no-such-dir")):
             with self.subTest(output=output):
                 before = sorted(os.listdir(self.work))
@@ -884,7 +884,7 @@ class Errors(SplitTest):
         (self.work / "elsewhere").mkdir()
         os.symlink(self.work / "elsewhere/x.bam", self.pattern())
         for option in ("--flagstat", "--stats"):
-            self.assert_split_refused("g1.bam", "output of the sort", how="tag:RG",
+            self.assert_split_refused("g1.bam", "for the output", how="tag:RG",
                                       options=[option, str(self.out / "g1.bam")], keep=["%.bam"])
 
     def test_report_that_is_a_group_is_refused(self):
