@@ -319,6 +319,12 @@ static int write_file(struct checkpoint_writer *w, struct checkpoint_file *file)
     int r = checkpoint_dir_write(w->paths[0], file), error = errno;
     if (r == 0) w->n_listed = w->n_paths;
     if (lists_new) thread_pool_unlock(w->parts.threads);
+    /* If its disk is full, a later state may stand in any other directory. */
+    bool is_later = file->state != CHECKPOINT_LOADING && w->n_listed == w->n_paths;
+    for (size_t i = 1; i < w->n_paths && r < 0 && is_later && disk_space_is_short(error); i++) {
+        file->directory = (unsigned)i;
+        r = checkpoint_dir_write(w->paths[i], file);
+    }
     errno = error;
     return r;
 }
