@@ -200,12 +200,19 @@ static void continue_open(struct bam_reader *reader, struct record_span *span)
    too large or no usable record follows. */
 static void leave_template(struct bam_reader *reader, struct record_span *span)
 {
+    const struct last_template kept = reader->kept;
     reader->kept = (struct last_template){0, 0};
     if (reader->open) continue_open(reader, span);
     if (reader->most_template_bytes == 0 || reader->open || reader->is_ended ||
         span->n_records == 0)
         return;
-    const struct last_template last = template_find_last(span->from, span->to);
+    /* Those kept before are one template: looking at them for each piece would be quadratic. */
+    const uint8_t *added = span->from + kept.at;
+    struct last_template last = template_find_last(added, span->to);
+    last.at += kept.at;
+    if (last.at == kept.at && kept.n_records > 0 &&
+        (added == span->to || template_same_name(span->from, added)))
+        last = (struct last_template){0, kept.n_records + last.n_records};
     size_t n_bytes = (size_t)(span->to - span->from) - last.at;
     if (template_memory_bytes(n_bytes, last.n_records) > reader->most_template_bytes) {
         span->n_continued = last.n_records;
@@ -402,11 +409,8 @@ size_t record_span_place(const struct record_span *span, size_t i)
     return (size_t)(records.at - span->from);
 }
 
-uint64_t record_span_offset(const struct record_span *span, const uint8_t *at)
+uint64_t record_span_offset(const struct record_span *span, const uint8_t *at, size_t i)
 {
     if (!span->raw || at == span->to) return span->to_offset;
-    if (!span->raw_places) return span_offset(span, (size_t)(at - span->raw));
-    const size_t *place = span->raw_places;
-    for (struct bam_records before = {span->from, at}; bam_records_next(&before);) place++;
-    return span_offset(span, *place);
+    return span_offset(span, span->raw_places ? span->raw_places[i] : (size_t)(at - span->raw));
 }

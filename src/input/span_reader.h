@@ -67,10 +67,10 @@ void record_span_rename(struct record_span *span, const struct id_renames *renam
 /* The offset from `from` of record i; n_records: of the end. */
 size_t record_span_place(const struct record_span *span, size_t i);
 
-/* The BGZF virtual offset of the place `at` in the span, where a record begins (with
-   most_template_bytes: a template) or the last one ends. INPUT_OFFSET_UNKNOWN unless the reader can
-   seek. */
-uint64_t record_span_offset(const struct record_span *span, const uint8_t *at);
+/* The BGZF virtual offset of the place `at` in the span, where its record i begins (with
+   most_template_bytes: a template) or the last one ends. The records may have been changed.
+   INPUT_OFFSET_UNKNOWN unless the reader can seek. */
+uint64_t record_span_offset(const struct record_span *span, const uint8_t *at, size_t i);
 
 /* Gives the memory of the records to the caller, who frees it. */
 uint8_t *record_span_take_memory(struct record_span *span);

@@ -45,11 +45,12 @@ static void drop_span(void *owner)
 static int place_records(struct loader *ld, struct queued_span *span, const uint8_t *at,
                          const uint8_t *to, size_t n, uint64_t first)
 {
+    const uint64_t end = first + n;
     const struct placed_records records = {
         .at = at, .n_bytes = (size_t)(to - at), .n_records = n, .first = first,
         .input = ld->reader->name,
-        .end = {ld->sort->inputs->at - 1, record_span_offset(&span->records, to),
-                first + n},
+        .end = {ld->sort->inputs->at - 1,
+                record_span_offset(&span->records, to, end - span->records.first_record), end},
         .n_users = &span->n_users, .drop = drop_span, .owner = span};
     return sort_buffer_filler_place(&ld->filler, &records);
 }

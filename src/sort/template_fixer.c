@@ -155,7 +155,9 @@ static int place_fixed(struct template_fixer *tf, struct fixed_records *fixed,
         records.n_records = group.n_records;
         records.first = has_all ? first + group.n_before : RECORD_NUMBER_UNKNOWN;
         records.end.n_records = first + group.end.n_records;
-        if (span) records.end.offset = record_span_offset(span, span->from + group.end.at);
+        if (span)
+            records.end.offset = record_span_offset(span, span->from + group.end.at,
+                                                    records.end.n_records - span->first_record);
         filler->n_bytes += group.n_bytes;
         filler->at = records.end;
         if (group.n_records > 0 && sort_buffer_filler_place(filler, &records) < 0) return -1;

@@ -75,6 +75,13 @@ def record(name="r", flag=4, tid=-1, pos=-1, cigar="", seq="", aux=b"", mapq=0, 
     return struct.pack("<i", len(body)) + body
 
 
+def padded(raw, after_name):
+    """The record with more bytes after the NUL of its name."""
+    end = 36 + raw[12]
+    raw = raw[:12] + bytes([raw[12] + len(after_name)]) + raw[13:end] + after_name + raw[end:]
+    return struct.pack("<i", len(raw) - 4) + raw[4:]
+
+
 def bam_header(text, refs):
     """The uncompressed bytes of a BAM before its first record."""
     out = [b"BAM\1", struct.pack("<i", len(text)), text.encode(), struct.pack("<i", len(refs))]

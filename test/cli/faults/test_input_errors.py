@@ -384,6 +384,7 @@ class Sam(ErrorTest):
                 ("@RG\tSM:s", "@RG\\x09SM:s", "no ID"),
                 ("@SQ\tLN:5", "@SQ\\x09LN:5", "no name (SN)"),
                 ("@PG\tID:x\tbwa", "@PG\\x09ID:x\\x09bwa", "TAG:VALUE"),
+                ("@XX\tAB:c", "@XX\\x09AB:c", "is not one of @HD"),
                 ("@" + LINES[0], "'@r1\\x090", "read names must not begin with @")):
             for source, stdin, name in self.forms(SQ + line + "\n" + LINES[0] + "\n"):
                 with self.subTest(line=line, name=name):

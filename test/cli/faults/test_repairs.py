@@ -22,13 +22,6 @@ OUTPUTS = ("bam", "sam", "sam.gz", "cram") + COLUMNS
 NO_REFERENCE = ["--output-fmt-option", "no_ref=1"]
 
 
-def padded(raw, after_name):
-    """The record with more bytes after the NUL of its name."""
-    end = 36 + raw[12]
-    raw = raw[:12] + bytes([raw[12] + len(after_name)]) + raw[13:end] + after_name + raw[end:]
-    return struct.pack("<i", len(raw) - 4) + raw[4:]
-
-
 def reads(rng, n, least_name=1):
     """Raw records, in no order; most names are of a few characters."""
     out = []
@@ -49,7 +42,7 @@ def pad_some(rng, records):
         after = rng.choice((b"", b"\0", b"\0" * 3, b"other\0", b"\0x\0", b"\0" * most))[:most]
         if after and after[-1]:
             after = b"\0" * len(after)
-        out.append(padded(raw, after))
+        out.append(bamfile.padded(raw, after))
         if after:
             names.append(bamfile.fields(raw)[3].decode())
     return out, len(names), names[0] if names else None
@@ -148,7 +141,7 @@ class PaddedNames(RepairTest):
                 raw = bamfile.record(name, flag, 0, pos, "4M", "ACGT", b"MCZ4M\0msi" +
                                      struct.pack("<i", i) + barcode, 60, (0, mate, size))
                 right.append(raw)
-                wrong.append(padded(raw, b"\0" * (i + 1) if flag == 99 else b""))
+                wrong.append(bamfile.padded(raw, b"\0" * (i + 1) if flag == 99 else b""))
         return {"right": right, "wrong": wrong}
 
     def test_mates_are_found_by_name(self):

@@ -184,7 +184,8 @@ class Full(DirsTest):
         process = self.start("--no-PG", *self.options, "-o", "/dev/full", budget=SPILL_BUDGET)
         process.stdin.write(sam[:len(sam) // 2])
         process.stdin.flush()
-        wait_for(lambda: glob.glob(f"{self.dirs[1]}/rocksort.*/db-*/*.sst"), APPEAR_LIMIT_S)
+        wait_for(lambda: glob.glob(f"{self.dirs[1]}/rocksort.*/db-*/*.sst"), APPEAR_LIMIT_S,
+                 "a run in b")
         with open(self.dirs[0] / "filler", "wb", buffering=0) as file:
             try:
                 while file.write(bytes(4096)):

@@ -89,7 +89,7 @@ static void check_span(struct rng *rng, struct reading *in, const struct content
         CHECK(rng, memcmp(at, c->bytes + c->at[n], n_bytes) == 0);
         CHECK(rng, record_span_place(span, i) == (size_t)(at - span->from));
         if (in->most_template_bytes == 0 || (i > 0 && begins_template(c, n)))
-            in->offsets[n] = record_span_offset(span, at);
+            in->offsets[n] = record_span_offset(span, at, i);
         at += n_bytes;
     }
     CHECK(rng, span->n_records == 0 || at == span->to);
