@@ -24,7 +24,7 @@ int report_file_choose(struct output_path *path, const char *option, const char 
 int report_file_choose_counts(struct sort_options *options);
 
 /* Calls put(to, arg), which writes to a stream of the file and may ignore write errors. Renames the
-   file when it is complete. `what`, such as "statistics", is for messages. */
+   file when it is complete. `what`, such as "the statistics", is for messages. */
 int report_file_write(struct output_path *path, const char *what,
                       void (*put)(FILE *to, const void *arg), const void *arg);
 

@@ -429,5 +429,5 @@ int sort_stats_write(struct output_path *path, const struct sort_settings *setti
                      const struct sort_report *report, bool failed)
 {
     const struct stats_sources sources = {settings, report, failed};
-    return report_file_write(path, "statistics", put_stats, &sources);
+    return report_file_write(path, "the statistics", put_stats, &sources);
 }

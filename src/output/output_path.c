@@ -362,8 +362,8 @@ int output_path_save(struct output_path *path, const void *bytes, size_t n_bytes
     return -1;
 }
 
-int output_path_print(struct output_path *path, void (*print)(FILE *to, const void *arg),
-                      const void *arg)
+int output_path_print(struct output_path *path, const char *what,
+                      void (*print)(FILE *to, const void *arg), const void *arg)
 {
     char *text = NULL;
     size_t n_bytes;
@@ -377,7 +377,15 @@ int output_path_print(struct output_path *path, void (*print)(FILE *to, const vo
     else if (path_write_all(STDOUT_FILENO, text, n_bytes) < 0)
         error = errno;
     free(text);
-    return error;
+    if (!error) return output_path_commit(path);
+    if (path->final && disk_space_is_short(error))
+        diag_full_disk(path->final, "cannot write %s to '%s': %s; free space, or give %s another "
+                       "file", what, path->name, strerror(error), what);
+    else
+        diag_error("cannot write %s to '%s': %s%s", what,
+                   path->name ? path->name : "standard output", strerror(error),
+                   diag_advice(error));
+    return -1;
 }
 
 static int sync_directory(const struct output_path *path)

@@ -123,9 +123,6 @@ struct sort_report {
     char **kept_directories;    /* the checkpoint that -k keeps, NULL-terminated; or NULL */
 };
 
-/* Seconds from start to end. */
-double sort_report_wall_seconds(const struct sort_report *report);
-
 /* Prints number, checksum and size of the records (doc/samtools-rocksort.1, CHECKSUM). */
 void sort_report_print_checksum(const struct sort_report *report, FILE *to);
 
