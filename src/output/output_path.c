@@ -377,14 +377,15 @@ int output_path_print(struct output_path *path, const char *what,
     else if (path_write_all(STDOUT_FILENO, text, n_bytes) < 0)
         error = errno;
     free(text);
-    if (!error) return output_path_commit(path);
-    if (path->final && disk_space_is_short(error))
+    if (!error && output_path_commit(path) == 0) return 0;
+    if (error && path->temporary && disk_space_is_short(error))
         diag_full_disk(path->final, "cannot write %s to '%s': %s; free space, or give %s another "
-                       "file", what, path->name, strerror(error), what);
-    else
+                       "file", what, path->final, strerror(error), what);
+    else if (error)
         diag_error("cannot write %s to '%s': %s%s", what,
                    path->name ? path->name : "standard output", strerror(error),
                    diag_advice(error));
+    output_path_drop(path);
     return -1;
 }
 
