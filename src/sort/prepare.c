@@ -175,7 +175,7 @@ static int prepare_groups(struct sort_context *sort)
     sort->split = split_plan_create(request, sort->header, sort->groups);
     if (request->kind == SPLIT_RANGES) {
         sort->scan.ranges = range_counts_create(sort->header);
-        record_observers_add(&sort->observers_in, range_counts_observer(sort->scan.ranges));
+        record_observers_add(&sort->observers_in, &sort->scan.ranges->base);
     }
     if (request->kind == SPLIT_TAG)
         record_observers_add(&sort->observers_in, split_values_observer(request->tag));
