@@ -57,7 +57,7 @@ const char *fixmate_add(const struct fixmate_rules *rules, struct fixmate_space 
                         const uint8_t *rec);
 
 /* Ends the template. Returns false, and appends nothing, if MC tags of long CIGARs would make it
-   larger than the rules allow (oversized_template.h). */
+   larger than the rules allow (fixed_records.h). */
 bool fixmate_finish(const struct fixmate_rules *rules, struct fixmate_space *space);
 
 /* Appends a record to the fixed ones, unless the rules leave it out. */
@@ -66,7 +66,7 @@ void fixmate_write(const struct fixmate_rules *rules, struct fixmate_space *spac
 
 void fixmate_release(struct fixmate_space *space);
 
-/* ---- how records get fields of each other, for oversized_template.h ---- */
+/* ---- how records get fields of each other, for fixed_records.h ---- */
 
 /*
  * Order of calls, for each template: mates_open for each record; mates_pair for the first primary
