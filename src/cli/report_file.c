@@ -114,13 +114,10 @@ static int refuse_same_names(const struct all_named *all, const struct sort_sett
         const char *name = one->path->name, *other = NULL;
         for (size_t k = 0; k < i && !other; k++)
             if (is_same_place(&all->list[k], one)) other = all->list[k].what;
-        struct stat st, in;
-        bool is_file = !other && name && one->path != all->list[0].path && stat(name, &st) == 0 &&
-                       S_ISREG(st.st_mode);
-        for (size_t k = 0; is_file && k < settings->n_inputs; k++)
-            if (input_stat(settings->inputs[k], &in) == 0 && in.st_dev == st.st_dev &&
-                in.st_ino == st.st_ino)
-                other = "an input";
+        bool is_output = one->path == all->list[0].path;
+        if (!other && name && !is_output &&
+            input_is_among(settings->inputs, settings->n_inputs, name))
+            other = "an input";
         if (!other) continue;
         if (name)
             diag_error("'%s' is named for %s and for %s: give another name to one of them", name,

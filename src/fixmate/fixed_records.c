@@ -163,7 +163,8 @@ static bool check_record(const struct fixmate_rules *rules, uint8_t *rec,
 
 void fixed_records_empty(struct fixed_records *fixed)
 {
-    fixmate_empty(&fixed->space);
+    struct fixmate_space *space = &fixed->space;
+    space->out_bytes = space->n_out = space->n_paired = space->n_alone = 0;
     fixed->n_ends = fixed->n_taken = fixed->too_large = fixed->n_done = 0;
 }
 

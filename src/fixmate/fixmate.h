@@ -45,12 +45,6 @@ struct fixmate_space {
     size_t n_alone;             /* of these: without a mate in the template */
 };
 
-/* Removes the fixed records and resets the counts. */
-static inline void fixmate_empty(struct fixmate_space *space)
-{
-    space->out_bytes = space->n_out = space->n_paired = space->n_alone = 0;
-}
-
 /* Adds a record to the template. Its fields were checked (bam_check.h). Returns NULL, or why it
    cannot be used (record_problem.h). */
 const char *fixmate_add(const struct fixmate_rules *rules, struct fixmate_space *space,

@@ -80,7 +80,7 @@ static int open_checkpoint(struct sort_context *sort)
     sort->header = sort->resume.header;
     load_totals_look(sort->totals, &counts);
     sort->first_own_run = spilled.next_run;
-    if (resume_check_part(&sort->resume, sort->checkpoint, &sort->output_path,
+    if (resume_check_part(&sort->resume, sort->settings, &sort->output_path,
                           counts.sum.n_records) < 0)
         return -1;
     return checkpoint_writer_adopted(sort->checkpoint, spilled.n_runs);

@@ -157,15 +157,13 @@ static void fill_report(struct sort_context *sort)
 /* Moves the counts of --markdup to the report. */
 static void report_duplicates(struct sort_context *sort)
 {
-    size_t n = 0;
-    const struct duplicate_counts *counts = markdup_counts(sort->markdup, &n);
-    sort->report->duplicates = (struct duplicate_outcome){
-        .counts = xmemdup(counts, n * sizeof *counts), .n_counts = n,
-        .by_read_group = sort->markdup_rules.use_read_groups, .groups = sort->read_groups,
-    };
+    struct duplicate_outcome *outcome = &sort->report->duplicates;
+    const struct duplicate_counts *counts = markdup_counts(
+        sort->markdup, &outcome->n_counts, &outcome->read_ends_bytes, &outcome->file_bytes);
+    outcome->counts = xmemdup(counts, outcome->n_counts * sizeof *counts);
+    outcome->by_read_group = sort->markdup_rules.use_read_groups;
+    outcome->groups = sort->read_groups;
     sort->read_groups = NULL;
-    markdup_bytes(sort->markdup, &sort->report->duplicates.read_ends_bytes,
-                  &sort->report->duplicates.file_bytes);
 }
 
 void sort_close_store(struct sort_context *sort, bool directories_stay)
@@ -188,10 +186,7 @@ void sort_close(struct sort_context *sort, bool directories_stay)
 {
     checkpoint_writer_end_syncs(sort->checkpoint, directories_stay);
     output_set_drop(&sort->outputs);
-    if (directories_stay)
-        checkpoint_writer_remove_unlisted(sort->checkpoint);
-    else
-        checkpoint_writer_remove_directories(sort->checkpoint);
+    checkpoint_writer_remove_directories(sort->checkpoint, directories_stay);
     if (sort->outputs.state != OUTPUT_SET_NAMING) group_dir_remove(&sort->groups_dir);
 }
 
