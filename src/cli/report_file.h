@@ -28,6 +28,11 @@ int report_file_choose_counts(struct sort_options *options);
 int report_file_write(struct output_path *path, const char *what,
                       void (*put)(FILE *to, const void *arg), const void *arg);
 
+/* Writes the report of a sort that has ended or `failed`, as JSON (--stats; doc/stats.md describes
+   every field). */
+int sort_stats_write(struct output_path *path, const struct sort_settings *settings,
+                     const struct sort_report *report, bool failed);
+
 /* ---- the reports of --markdup: -s, -f, --json and --metrics ---- */
 
 struct markdup_report {

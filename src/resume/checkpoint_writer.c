@@ -97,7 +97,7 @@ static void describe(const struct stat *st, struct checkpoint_input *input)
 bool checkpoint_describe_file(const char *path, struct checkpoint_input *input)
 {
     struct stat st;
-    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode)) return false;
+    if (!input_is_regular(path, &st)) return false;
     describe(&st, input);
     return true;
 }

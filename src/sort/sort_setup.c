@@ -120,23 +120,18 @@ void sort_init(struct sort_context *sort, const struct sort_settings *settings,
     create_objects(sort);
 }
 
-/* Reports the initial budget, including sort buffers that compactions took, but with the longer
-   runs of a disk that is slow to seek. */
-static void report_budget(struct sort_context *sort)
-{
-    struct memory_budget last;
-    sort_buffer_pool_budget(sort->pool, &last);
-    sort->report->budget = sort->budget;
-    if (last.long_runs) memory_budget_lengthen_runs(&sort->report->budget);
-}
-
 /* Fills the report, after all threads that count have ended. */
 static void fill_report(struct sort_context *sort)
 {
     struct sort_report *report = sort->report;
     struct load_counts counts;
+    struct memory_budget last;
     load_totals_look(sort->totals, &counts);
-    report_budget(sort);
+    sort_buffer_pool_budget(sort->pool, &last);
+    /* The initial budget, including sort buffers that compactions took, but with the longer runs of
+       a disk that is slow to seek. */
+    report->budget = sort->budget;
+    if (last.long_runs) memory_budget_lengthen_runs(&report->budget);
     thread_pool_waits(sort->threads, report->waits);
     report->n_records = counts.sum.n_records;
     report->raw_bytes = counts.sum.n_bytes;
