@@ -116,6 +116,13 @@ class Deviation:
     explains: object  # function of (case, difference)
 
 
+def lacks_mate_reference(record):
+    """Whether the mate has no reference in the text of the record: RNEXT is *, or = beside *."""
+    rname, rnext = record.texts.get(2), record.texts.get(6)
+    return (record.mate[0] < 0 or rnext == "*" or
+            (rname == "*" and (rnext == "=" or record.mate[0] == record.tid)))
+
+
 # All known deviations. Besides, the @PG lines that the programs add are compared only by number,
 # place and chain, because each program describes itself there.
 # Not drawn, because samtools has no defined order for it: NaN as the value of the sort tag.
@@ -145,6 +152,13 @@ DEVIATIONS = [
               lambda case, difference: difference.kind == "bin" and any(
                   "-M" in option.words for option in case.options) and any(
                   record.tid < 0 and record.cigar for record in case.data.records)),
+    Deviation("overflow", "in samtools --template-coordinate the difference of the references -1, of "
+              "a mate that counts as mapped, and 2^31 - 1, of an unmapped read, overflows: each of "
+              "both comes before the other",
+              lambda case, difference: difference.kind == "record" and any(
+                  "--template-coordinate" in option.words for option in case.options) and any(
+                  record.flag & 9 == 1 and lacks_mate_reference(record)
+                  for record in case.data.records)),
     Deviation("position", "positions beyond 2^31 - 1 are refused, also from SAM to SAM, if no "
               "reference is that long",
               lambda case, difference: difference.kind == "status" and

@@ -73,9 +73,14 @@ static int take_value(const struct option_row *row, const char *text, void *targ
     }
 }
 
+void option_list_cut(struct option_list *list, size_t n)
+{
+    while (list->n > n) free((char *)(uintptr_t)list->words[--list->n]);
+}
+
 void option_list_release(struct option_list *list)
 {
-    for (size_t i = 0; i < list->n; i++) free((char *)(uintptr_t)list->words[i]);
+    option_list_cut(list, 0);
     free(list->words);
     free(list->kinds);
     *list = (struct option_list){0};

@@ -57,6 +57,9 @@ struct option_list {
 /* Takes ownership of the word. */
 void option_list_add(struct option_list *list, enum option_kept kind, char *word);
 
+/* Keeps the first n words. */
+void option_list_cut(struct option_list *list, size_t n);
+
 void option_list_release(struct option_list *list);
 
 /* True if one of the first n words of the list is this one. */

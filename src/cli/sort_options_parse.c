@@ -440,26 +440,49 @@ static int finish_records(struct sort_options *o, int n_args)
     return s->split_by && (!o->resume || o->n_adopted > 0) ? sort_options_choose_split(o) : 0;
 }
 
-int sort_options_parse_again(struct sort_options *o, const struct checkpoint_file *file)
+/* Parses the options of the checkpoint: all, or those that its runs depend on. */
+static int adopt(struct sort_options *o, const struct checkpoint_file *file, bool only_of_runs)
 {
     static char name[] = "rocksort";
     char **argv = xcalloc(file->n_options + 2, sizeof *argv);
-    argv[0] = name;
-    for (size_t i = 0; i < file->n_options; i++) argv[i + 1] = (char *)(uintptr_t)file->options[i];
+    int n = 0;
+    argv[n++] = name;
+    for (size_t i = 0; i < file->n_options; i++)
+        if (!only_of_runs || o->kept.kinds[i] == OPTION_OF_RUNS)
+            argv[n++] = (char *)(uintptr_t)file->options[i];
     o->is_adopting = true;
-    int r = option_table_parse(&table, (int)file->n_options + 1, argv, o);
+    int r = option_table_parse(&table, n, argv, o);
     o->is_adopting = false;
     free(argv);
-    o->n_adopted = o->kept.n;
-    if (r < 0 || take_options(o, o->argc, o->argv) < 0) return -1;
-    for (size_t i = o->n_adopted; i < o->kept.n; i++) {
-        const char *word = o->kept.words[i];
-        if (o->kept.kinds[i] != OPTION_OF_RUNS || option_list_has(&o->kept, o->n_adopted, word))
-            continue;
-        diag_error("cannot resume '%s' with %s: its runs were made without; leave it out",
-                   o->resume, word);
-        return -1;
+    return r < 0 ? -1 : 0;
+}
+
+/* Takes the command line. Of options that contradict each other the last one counts, so those that
+   the runs depend on are parsed again: none may be new, but an earlier one may be repeated. */
+int sort_options_parse_again(struct sort_options *o, const struct checkpoint_file *file)
+{
+    struct option_list *kept = &o->kept;
+    if (adopt(o, file, false) < 0) return -1;
+    o->n_adopted = kept->n;
+    if (take_options(o, o->argc, o->argv) < 0) return -1;
+    size_t n = o->n_adopted;
+    for (size_t i = n; i < kept->n; i++) {
+        const char *word = kept->words[i];
+        enum option_kept kind = kept->kinds[i];
+        if (kind == OPTION_OF_RUNS && !option_list_has(kept, o->n_adopted, word)) {
+            diag_error("cannot resume '%s' with %s: its runs were made without; leave it out",
+                       o->resume, word);
+            return -1;
+        }
+        if (kind == OPTION_OF_RUNS) continue;
+        kept->words[i] = kept->words[n];
+        kept->kinds[i] = kept->kinds[n];
+        kept->words[n] = word;
+        kept->kinds[n++] = kind;
     }
+    option_list_cut(kept, n);
+    if (adopt(o, file, true) < 0) return -1;
+    option_list_cut(kept, n);
     return finish_records(o, 0);
 }
 

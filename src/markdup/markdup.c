@@ -128,7 +128,7 @@ static int add_ends(struct markdup *d, struct read_ends_part *ends_part, const u
     const struct markdup_rules *rules = d->search.rules;
     const char *problem = read_ends_make(rules, rec, &made);
     if (problem) {
-        diag_error("read '%s' %s", (const char *)bam_record_name(rec), problem);
+        diag_error_of(DIAG_HOPELESS, "read '%s' %s", (const char *)bam_record_name(rec), problem);
         return -1;
     }
     if (index >= UINT32_MAX) { /* a run would take some hundred gigabytes of memory */

@@ -305,9 +305,9 @@ static int check_score(const struct resolve_sets *sets, const struct item_read *
                    read->failed_qc == best->failed_qc;
     if (!decides || !(read->lacks_score || best->lacks_score)) return 0;
     const struct read_name *name = read->lacks_score ? &read->name : &best->name;
-    diag_error("read '%.*s' has no tag ms, by which pairs are compared: add --fixmate, or run "
-               "samtools fixmate -m first",
-               (int)name->n_bytes, (const char *)name->text);
+    diag_error_of(DIAG_HOPELESS, "read '%.*s' has no tag ms, by which pairs are compared: add "
+                  "--fixmate, or run samtools fixmate -m first",
+                  (int)name->n_bytes, (const char *)name->text);
     return -1;
 }
 

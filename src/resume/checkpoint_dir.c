@@ -349,13 +349,35 @@ static int open_others(struct checkpoint *checkpoint, const char *path)
     return refuse(path, "belongs to another sort; sort the input again");
 }
 
+/* Takes the file of another directory if it has a later state: when the load ended, the disk of the
+   first directory was full. */
+static void take_later_state(struct checkpoint *checkpoint)
+{
+    struct checkpoint_file *file = &checkpoint->file;
+    for (size_t i = 1; i < checkpoint->n_dirs && file->state == CHECKPOINT_LOADING; i++) {
+        struct checkpoint_file other;
+        const char *problem;
+        if (checkpoint_dir_read(&checkpoint->dirs[i], &other, &problem) != CHECKPOINT_OK) continue;
+        if (other.state != CHECKPOINT_LOADING && other.n_directories == file->n_directories &&
+            strcmp(other.directories[0], file->directories[0]) == 0) {
+            struct checkpoint_file earlier = *file;
+            *file = other;
+            file->directory = 0;
+            other = earlier;
+        }
+        checkpoint_file_release(&other);
+    }
+}
+
 struct checkpoint *checkpoint_open(const char *path)
 {
     struct checkpoint *checkpoint = xcalloc(1, sizeof *checkpoint);
     char *first = checkpoint_dir_first(path);
     int r = open_first(checkpoint, first ? first : path);
     free(first);
-    if (r == 0 && open_others(checkpoint, path) == 0 && take(checkpoint) == 0) return checkpoint;
+    if (r == 0) r = open_others(checkpoint, path);
+    if (r == 0) take_later_state(checkpoint);
+    if (r == 0 && take(checkpoint) == 0) return checkpoint;
     checkpoint_close(checkpoint);
     return NULL;
 }

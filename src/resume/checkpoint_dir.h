@@ -14,7 +14,8 @@
  *
  * The checkpoint file of the first directory counts. The others have a copy from when they were
  * made, which names the first one. A resumed sort may add directories: they get their copy before
- * the first one lists them.
+ * the first one lists them. If the disk of the first one is
+ * full when the load ends, a copy has the state that counts.
  *
  * Other users may plant files in a shared place. So the directory must be ours, closed to others,
  * and no symbolic link; files are created exclusively.

@@ -213,15 +213,22 @@ struct temp_dirs checkpoint_writer_directories(const struct checkpoint_writer *w
                               w->n_paths > w->n_adopted ? w->n_adopted : 0};
 }
 
-/* The first prefix whose disk has room for a checkpoint file. */
-static size_t roomy_prefix(const struct sort_settings *s)
+/* The first prefix whose disk has room for two checkpoint files; if there is none, the one with the
+   most room. */
+static size_t roomy_prefix(const struct checkpoint_writer *w)
 {
-    enum { USUAL_BYTES = 64 << 10 };    /* of the file: mostly the header */
-    struct disk_space space;
-    for (size_t i = 0; i < s->n_temp_prefixes && s->n_temp_prefixes > 1; i++)
-        if (disk_space_look(s->temp_prefixes[i], &space) && space.free_bytes >= USUAL_BYTES)
-            return i;
-    return 0;
+    enum { MOST_OTHER_BYTES = 64 << 10 };       /* of the file, beside the header */
+    const struct sort_settings *s = w->settings;
+    size_t header_bytes = w->file.header ? strlen(w->file.header) : 0, best = 0;
+    uint64_t most = 0;
+    for (size_t i = 0; i < s->n_temp_prefixes && s->n_temp_prefixes > 1; i++) {
+        struct disk_space space;
+        (void)disk_space_look(s->temp_prefixes[i], &space);
+        if (space.free_bytes >= 2 * (header_bytes + MOST_OTHER_BYTES)) return i;
+        if (space.free_bytes > most) best = i;
+        if (space.free_bytes > most) most = space.free_bytes;
+    }
+    return best;
 }
 
 int checkpoint_writer_make_directories(struct checkpoint_writer *w, struct temp_dirs *dirs)
@@ -233,7 +240,7 @@ int checkpoint_writer_make_directories(struct checkpoint_writer *w, struct temp_
         return -1;
     }
     if (!w->paths) make_room(w, s->n_temp_prefixes);
-    size_t n = s->n_temp_prefixes, first = roomy_prefix(s);
+    size_t n = s->n_temp_prefixes, first = roomy_prefix(w);
     for (size_t i = 0; i < n; i++)
         if (make_directory(w, s->temp_prefixes[(first + i) % n]) < 0) return -1;
     *dirs = checkpoint_writer_directories(w);
@@ -285,22 +292,23 @@ void checkpoint_writer_remove_directories(struct checkpoint_writer *w, bool only
 static int write_file(struct checkpoint_writer *w, struct checkpoint_file *file)
 {
     bool lists_new = w->settings->resumed && w->n_listed < w->n_paths;
-    int r = 0;
-    for (size_t i = w->n_paths - 1; r == 0 && i > 0 && i >= w->n_listed; i--) {
+    for (size_t i = w->n_paths - 1; i > 0 && i >= w->n_listed; i--) {
         file->directory = (unsigned)i;
-        r = checkpoint_dir_write(w->paths[i], file);
-        if (r == 0 || !disk_space_is_short(errno)) continue;
-        diag_warning("cannot write '%s/" TEMP_DIR_CHECKPOINT_NAME "': %s; the other temporary "
-                     "directories get all data", w->paths[i], strerror(errno));
-        r = 0;
+        if (checkpoint_dir_write(w->paths[i], file) < 0)
+            diag_warning("cannot write '%s/" TEMP_DIR_CHECKPOINT_NAME "': %s", w->paths[i],
+                         strerror(errno));
     }
-    if (r < 0) return r;
     file->directory = 0;
     if (lists_new) thread_pool_lock(w->parts.threads);
-    r = checkpoint_dir_write(w->paths[0], file);
-    int error = errno;
+    int r = checkpoint_dir_write(w->paths[0], file), error = errno;
     if (r == 0) w->n_listed = w->n_paths;
     if (lists_new) thread_pool_unlock(w->parts.threads);
+    /* If its disk is full, a later state may stand in any other directory. */
+    bool is_later = file->state != CHECKPOINT_LOADING && w->n_listed == w->n_paths;
+    for (size_t i = 1; i < w->n_paths && r < 0 && is_later && disk_space_is_short(error); i++) {
+        file->directory = (unsigned)i;
+        r = checkpoint_dir_write(w->paths[i], file);
+    }
     errno = error;
     return r;
 }

@@ -431,6 +431,16 @@ class Refused(MarkdupTest):
         for lines in (good + bad, bad + good):
             self.refuse(lines, "read 'bad' has no tag MC", "--fixmate", "samtools fixmate -m")
 
+    def test_nothing_is_kept_if_resuming_would_refuse_the_same_read(self):
+        """Runs on disk were once kept as a checkpoint if they were synced before the read came."""
+        good = [read(f"s{i}", 0, 1 + i) for i in range(1000)]
+        bad = [line.replace("\t*\t0\t0\t", "\t=\t90\t0\t") for line in pair("bad", 9, 90)[:1]]
+        bam = self.bam_of(HEADER + "".join(line + "\n" for line in good + bad), name="bam.bam")
+        result = self.rocksort("-@", "1", "--markdup", "-o", self.path("out.bam"), bam,
+                               budget=1_000_000, env={**SMALL_BUFFERS, "ROCKSORT_TEST_FILE": "32K"})
+        self.assert_error(result, "read 'bad' has no tag MC")
+        self.assertEqual(os.listdir(self.work), ["bam.bam"])
+
     def test_mate_cigar_must_be_text(self):
         bad = read("bad", PAIRED | READ1, 9, tags=["MC:i:5"]).replace("\t*\t0\t0", "\t=\t90\t0")
         self.refuse([read(f"s{i}", 0, 1 + i) for i in range(1000)] + [bad],

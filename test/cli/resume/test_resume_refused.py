@@ -68,6 +68,18 @@ class Refused(ResumeTest):
         checkpoint = self.fails_in_merge("-t", "XI", "-n", stdin=self.sam)
         self.resume(checkpoint, "-t", "XI", "-n", "-o", self.path("out.bam"))
 
+    def test_order_that_did_not_count_may_be_repeated_and_still_does_not(self):
+        """Of two orders the last one counts. The first one, repeated, once became the last, also in
+        the checkpoint."""
+        shutil.rmtree(self.checkpoint)
+        checkpoint = self.fails_in_merge("--template-coordinate", "-n", stdin=self.sam)
+        result = self.rocksort("--resume", checkpoint, "--template-coordinate", "-o", "/dev/full",
+                               clean=False)
+        self.assertIn("/dev/full", result.err)
+        self.resume(checkpoint, "-o", self.path("out.bam"))
+        self.assertEqual(bamfile.read(self.path("out.bam")).records,
+                         self.sort_bam("-n", stdin=self.sam).records)
+
     def test_damaged_state_file_is_refused(self):
         path = os.path.join(self.checkpoint, "STORE")
         good = bytes_of(path)

@@ -177,6 +177,30 @@ class Full(DirsTest):
         want = self.sort_bam("--no-PG", self.source)
         self.check(SPILL_BUDGET, True, want)
 
+    def test_load_that_ends_when_the_first_disk_is_full_can_be_resumed(self):
+        """The checkpoint says in the other directory that it has all records of the pipe."""
+        self.mount(self.dirs[0], "6m")
+        sam = generate.incompressible(6000).encode()
+        process = self.start("--no-PG", *self.options, "-o", "/dev/full", budget=SPILL_BUDGET)
+        process.stdin.write(sam[:len(sam) // 2])
+        process.stdin.flush()
+        wait_for(lambda: glob.glob(f"{self.dirs[1]}/rocksort.*/db-*/*.sst"), APPEAR_LIMIT_S)
+        with open(self.dirs[0] / "filler", "wb", buffering=0) as file:
+            try:
+                while file.write(bytes(4096)):
+                    pass
+            except OSError:
+                pass
+        _, err = process.communicate(sam[len(sam) // 2:], timeout=APPEAR_LIMIT_S)
+        checkpoint, = glob.glob(f"{self.dirs[0]}/rocksort.*")
+        self.assertIn(f"--resume {checkpoint}\n".encode(), err)
+        os.unlink(self.dirs[0] / "filler")
+        out = self.path("out.bam")
+        self.sort_ok("--resume", checkpoint, "-o", out)
+        self.assert_same_records(bamfile.read(out).records,
+                                 self.sort_bam("--no-PG", stdin=sam).records)
+        self.assert_empty()
+
     def test_full_directory_is_left_for_the_other(self):
         self.mount(self.dirs[0], "1m")
         want = self.sort_bam("--no-PG", self.source)
