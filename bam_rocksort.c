@@ -9,7 +9,6 @@
 #include "cli/library_versions.h"
 #include "cli/report_file.h"
 #include "cli/sort_options.h"
-#include "cli/sort_stats.h"
 #include "cli/temp_clean.h"
 #include "resume/resume.h"
 #include "sort/planner.h"

@@ -102,7 +102,7 @@ static int run_phases(struct sort_context *sort)
         return -1;
     if (nothing_to_check) return 0;
     if (reads_input && !s->merge &&
-        (sort_buffer_pool_open(sort->pool, &sort->rules) < 0 || load_phase(sort) < 0))
+        (sort_buffer_pool_open(sort->pool, &sort->rules, false) < 0 || load_phase(sort) < 0))
         return -1;
     if (s->sum_only) return 0;
     /* The header must not change earlier: workers read it while they parse SAM. */

@@ -20,11 +20,12 @@ static void count(struct cut_names *cut, const char *name, uint64_t record)
     (void)pthread_mutex_unlock(&cut->mutex);
 }
 
-void cut_names_repair(struct cut_names *cut, uint8_t *rec, uint64_t record)
+void cut_names_cut(struct cut_names *cut, uint8_t *rec, uint64_t record)
 {
     uint8_t *name = rec + BAM_RECORD_FIXED_BYTES;
     size_t n_bytes = strlen((const char *)name) + 1;
     size_t n_excess = bam_record_name_bytes(rec) - n_bytes, rec_bytes = bam_record_bytes(rec);
+    if (n_excess == 0) return;
     uint8_t *rest = name + n_bytes;
     memmove(rest, rest + n_excess, (size_t)(rec + rec_bytes - rest) - n_excess);
     rec[BAM_NAME_BYTES_AT] = (uint8_t)n_bytes;

@@ -26,13 +26,7 @@ struct cut_names {              /* starts as CUT_NAMES_START */
 
 /* Cuts the name of a record at its first NUL, which makes the record shorter. The record has passed
    bam_record_check. `record` is its number in its input. cut NULL: does not count. */
-void cut_names_repair(struct cut_names *cut, uint8_t *rec, uint64_t record);
-
-static inline void cut_names_cut(struct cut_names *cut, uint8_t *rec, uint64_t record)
-{
-    if (strlen((const char *)bam_record_name(rec)) + 1 != bam_record_name_bytes(rec))
-        cut_names_repair(cut, rec, record);
-}
+void cut_names_cut(struct cut_names *cut, uint8_t *rec, uint64_t record);
 
 /* If names were cut, prints a warning with their number and the first name. */
 void cut_names_warn(const struct cut_names *cut);

@@ -32,7 +32,7 @@ enum {
 /* ---- gathering ---- */
 
 /* Sets the fields of the plan from the sort buffers of the sample and the size of the input. */
-static void take_buffers(struct plan *plan, const struct sort_context *sample, size_t n_inputs,
+static void take_buffers(struct plan *plan, const struct sort_context *sample,
                          const struct process_usage *used)
 {
     struct load_counts counts;
@@ -43,7 +43,8 @@ static void take_buffers(struct plan *plan, const struct sort_context *sample, s
     double n_read = (double)bam_inputs_bytes_read(sample->inputs);
     const htsFormat format = {.format = sample->inputs->files[0].format};
     plan->format = hts_format_file_extension(&format);
-    plan->size_is_exact = !counts.input_is_cut && n_inputs == plan->settings->n_inputs;
+    plan->size_is_exact =
+        !counts.input_is_cut && sample->settings->n_inputs == plan->settings->n_inputs;
     if (!plan->size_is_exact) growth = n_read > 0 ? (double)plan->file_bytes / n_read : 0;
     if (growth > 0) plan->expected_bytes = (uint64_t)(raw_bytes * growth);
     if (growth > 0) plan->size_is_known = true;
@@ -55,25 +56,25 @@ static void take_buffers(struct plan *plan, const struct sort_context *sample, s
     (void)planner_sample(plan, buffers, n);
 }
 
-/* Loads the start of the first n inputs like a sort, with one thread. */
-static int load_sample(struct plan *plan, struct sort_context *sample, size_t n)
+/* Loads the start of the inputs like a sort, with one thread. */
+static int load_sample(struct plan *plan, struct sort_context *sample)
 {
-    const struct sort_settings *s = plan->settings;
+    const struct sort_settings *s = sample->settings;
     struct process_usage before, after, used = {0};
     if (thread_pool_start(sample->threads, 1) < 0) return -1;
-    sample->inputs =
-        bam_inputs_open(s->inputs, n, &s->input_format, thread_pool_hts(sample->threads), false);
+    sample->inputs = bam_inputs_open(s->inputs, s->n_inputs, &s->input_format,
+                                     thread_pool_hts(sample->threads), false);
     if (!sample->inputs) return -1;
     sample->header = sample->inputs->header;
     sample->rules = s->rules;
     if (rules_complete(&sample->rules_maker, sample->header, &sample->rules) < 0) return -1;
     if (s->fixmate) prepare_fixmate(sample);
-    if (sort_buffer_pool_open(sample->pool, &sample->rules) < 0) return -1;
+    if (sort_buffer_pool_open(sample->pool, &sample->rules, true) < 0) return -1;
     process_usage_now(&before);
     if (load_input(sample, SAMPLE_BYTES) < 0) return -1;
     process_usage_now(&after);
     process_usage_add(&used, &before, &after);
-    take_buffers(plan, sample, n, &used);
+    take_buffers(plan, sample, &used);
     return 0;
 }
 
@@ -81,10 +82,9 @@ static int load_sample(struct plan *plan, struct sort_context *sample, size_t n)
 static int look_at_input(struct plan *plan)
 {
     const struct sort_settings *s = plan->settings;
-    struct sort_context sample = {.settings = s, .cut_names = CUT_NAMES_START,
-                                  .temp_places = {s->temp_prefixes, s->n_temp_prefixes, s->output},
-                                  .rules_maker = {.header_name = s->inputs[0],
-                                                  .minhash_window = s->minhash_window}};
+    struct sort_settings settings = *s;
+    struct sort_context sample;
+    struct sort_report report;
     size_t n = 0;
     int r = 0;
     plan->file_bytes = input_bytes_of_all(s->inputs, s->n_inputs);
@@ -92,19 +92,15 @@ static int look_at_input(struct plan *plan)
     plan->size_is_known = s->input_bytes > 0;
     /* Even if standard input is a file, another process may have read a part of it. */
     while (n < s->n_inputs && !input_is_pipe(s->inputs[n]) && strcmp(s->inputs[n], "-") != 0) n++;
+    settings.n_inputs = n;
+    settings.input_bytes = 0;
+    settings.keep_checkpoint = false;
+    settings.markdup = NULL;
+    if (settings.memory_bytes > SAMPLE_MEMORY) settings.memory_bytes = SAMPLE_MEMORY;
     if (n > 0) {
-        sort_plan_memory(s, s->memory_bytes < SAMPLE_MEMORY ? s->memory_bytes : SAMPLE_MEMORY,
-                         &sample.budget);
-        sample.threads = thread_pool_create();
-        sample.pool = sort_buffer_pool_create(sample.threads, &sample.budget);
-        sample.totals = load_totals_create(sample.threads, 0);
-        sort_buffer_pool_let_grow(sample.pool);
-        r = load_sample(plan, &sample, n);
-        bam_inputs_close(sample.inputs);
-        sort_buffer_pool_destroy(sample.pool);
-        load_totals_destroy(sample.totals);
-        thread_pool_destroy(sample.threads);
-        rules_release(&sample.rules_maker);
+        sort_init(&sample, &settings, &report);
+        r = load_sample(plan, &sample);
+        sort_release(&sample);
     }
     if (plan->expected_bytes == 0) plan->expected_bytes = plan->size_is_known ? 1 : ASSUMED_BYTES;
     return r;

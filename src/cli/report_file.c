@@ -30,8 +30,7 @@ int report_file_choose_counts(struct sort_options *o)
 {
     for (int i = 0; i < COUNT_N_KINDS; i++) {
         struct count_file *file = &o->count_files[i];
-        char option[32];
-        (void)snprintf(option, sizeof option, "--%s", count_kind_name((enum count_kind)i));
+        const char *option = count_kind_option((enum count_kind)i);
         if (report_file_choose(&file->path, option, o->counts[i]) < 0) return -1;
         file->is_wanted = o->counts[i] != NULL;
         o->settings.asked_output.counts[i] = file->path.final;
@@ -115,13 +114,10 @@ static int refuse_same_names(const struct all_named *all, const struct sort_sett
         const char *name = one->path->name, *other = NULL;
         for (size_t k = 0; k < i && !other; k++)
             if (is_same_place(&all->list[k], one)) other = all->list[k].what;
-        struct stat st, in;
-        bool is_file = !other && name && one->path != all->list[0].path && stat(name, &st) == 0 &&
-                       S_ISREG(st.st_mode);
-        for (size_t k = 0; is_file && k < settings->n_inputs; k++)
-            if (input_stat(settings->inputs[k], &in) == 0 && in.st_dev == st.st_dev &&
-                in.st_ino == st.st_ino)
-                other = "an input";
+        bool is_output = one->path == all->list[0].path;
+        if (!other && name && !is_output &&
+            input_is_among(settings->inputs, settings->n_inputs, name))
+            other = "an input";
         if (!other) continue;
         if (name)
             diag_error("'%s' is named for %s and for %s: give another name to one of them", name,
@@ -142,7 +138,6 @@ int report_files_check(const struct sort_options *o, const struct output_path *s
     const bool is_pattern = s->split_by != NULL, writes = !s->sum_only;
     struct output_path output = {0}, index = {0}, also = {0};
     struct all_named all = {.n = 0};
-    char options[COUNT_N_KINDS][32];
     int r = prepare_path(s, writes ? s->output : NULL, &output);
     if (r == 0) r = prepare_path(s, writes ? s->index_path : NULL, &index);
     if (r == 0) r = prepare_path(s, s->also, &also);
@@ -150,10 +145,9 @@ int report_files_check(const struct sort_options *o, const struct output_path *s
     add(&all, writes && s->index_path, "the index", &index, is_pattern);
     add(&all, s->also, "--also", &also, is_pattern);
     add(&all, o->stats, "--stats", stats, false);
-    for (int i = 0; i < COUNT_N_KINDS; i++) {
-        (void)snprintf(options[i], sizeof options[i], "--%s", count_kind_name((enum count_kind)i));
-        add(&all, o->count_files[i].is_wanted, options[i], &o->count_files[i].path, false);
-    }
+    for (int i = 0; i < COUNT_N_KINDS; i++)
+        add(&all, o->count_files[i].is_wanted, count_kind_option((enum count_kind)i),
+            &o->count_files[i].path, false);
     add(&all, s->markdup && rules->statistics_path, statistics_option, &duplicates->statistics,
         false);
     add(&all, s->markdup && rules->metrics_path, metrics_option, &duplicates->metrics, false);
@@ -166,20 +160,6 @@ int report_files_check(const struct sort_options *o, const struct output_path *s
 
 /* ---- writing ---- */
 
-/* Writes to the file, or to standard output. */
-static int write_file(struct output_path *path, const char *what,
-                      void (*put)(FILE *to, const void *arg), const void *arg)
-{
-    int error = output_path_print(path, put, arg);
-    if (error)
-        diag_error("cannot write the %s to '%s': %s%s", what,
-                   path->name ? path->name : "standard output", strerror(error),
-                   diag_advice(error));
-    if (!error && output_path_commit(path) == 0) return 0;
-    output_path_drop(path);
-    return -1;
-}
-
 int report_file_write(struct output_path *path, const char *what,
                       void (*put)(FILE *to, const void *arg), const void *arg)
 {
@@ -187,7 +167,7 @@ int report_file_write(struct output_path *path, const char *what,
     sigset_t all, before;
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    int r = write_file(path, what, put, arg);
+    int r = output_path_print(path, what, put, arg);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     return r;
 }
@@ -250,10 +230,10 @@ int markdup_report_write(struct markdup_report *paths, const struct sort_setting
     if (rules->prints_statistics && !rules->statistics_path && in_place)
         put_statistics(stderr, &sources);
     if (rules->statistics_path && !statistics->temporary == in_place &&
-        report_file_write(statistics, "statistics", put_statistics, &sources) < 0)
+        report_file_write(statistics, "the statistics", put_statistics, &sources) < 0)
         return -1;
     if (!rules->metrics_path || !metrics->temporary != in_place) return 0;
-    return report_file_write(metrics, "metrics", put_metrics, &sources);
+    return report_file_write(metrics, "the metrics", put_metrics, &sources);
 }
 
 void markdup_report_release(struct markdup_report *paths)

@@ -24,9 +24,14 @@ int report_file_choose(struct output_path *path, const char *option, const char 
 int report_file_choose_counts(struct sort_options *options);
 
 /* Calls put(to, arg), which writes to a stream of the file and may ignore write errors. Renames the
-   file when it is complete. `what`, such as "statistics", is for messages. */
+   file when it is complete. `what`, such as "the statistics", is for messages. */
 int report_file_write(struct output_path *path, const char *what,
                       void (*put)(FILE *to, const void *arg), const void *arg);
+
+/* Writes the report of a sort that has ended or `failed`, as JSON (--stats; doc/stats.md describes
+   every field). */
+int sort_stats_write(struct output_path *path, const struct sort_settings *settings,
+                     const struct sort_report *report, bool failed);
 
 /* ---- the reports of --markdup: -s, -f, --json and --metrics ---- */
 

@@ -1,13 +1,12 @@
 /*
- * sort_stats.c -- see sort_stats.h.
+ * sort_stats.c -- the report of --stats; see report_file.h.
  *
  * Every file has every field; null if it has no value. So readers need no defaults, and a test can
  * compare doc/stats.md with any file.
  */
-#include "cli/sort_stats.h"
+#include "cli/report_file.h"
 
 #include "cli/library_versions.h"
-#include "cli/report_file.h"
 #include "os/memory.h"
 #include "util/diag.h"
 #include "util/json_writer.h"
@@ -429,5 +428,5 @@ int sort_stats_write(struct output_path *path, const struct sort_settings *setti
                      const struct sort_report *report, bool failed)
 {
     const struct stats_sources sources = {settings, report, failed};
-    return report_file_write(path, "statistics", put_stats, &sources);
+    return report_file_write(path, "the statistics", put_stats, &sources);
 }

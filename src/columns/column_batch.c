@@ -30,19 +30,6 @@ static const char not_printable[] = "it has a tag of type A that is no printable
 static const char bad_position[] = "it has a position below 1 or above 2147483647";
 static const char twice[] = "it has a tag twice";
 
-struct column_batch {
-    const struct column_schema *schema;
-    struct column_values *columns;
-    uint64_t n_rows;
-    size_t raw_bytes;           /* of the records */
-    size_t expected_rows, expected_bytes;       /* column_batch_expect */
-    uint8_t *value_bytes;       /* of each column (column_type_bytes) */
-    bool has_misfit;            /* a tag of this row is in the map, not in its column: its type
-                                   differs */
-    uint16_t bases[256];        /* two bases for each byte of a sequence, the first in the low
-                                   byte */
-};
-
 struct column_batch *column_batch_create(const struct column_schema *schema)
 {
     struct column_batch *batch = xcalloc(1, sizeof *batch);
@@ -571,22 +558,6 @@ const char *column_batch_add(struct column_batch *batch, const uint8_t *rec)
     batch->raw_bytes += bam_record_bytes(rec);
     batch->n_rows++;
     return problem;
-}
-
-void column_batch_expect(struct column_batch *batch, size_t n_rows, size_t n_bytes)
-{
-    batch->expected_rows = n_rows;
-    batch->expected_bytes = n_bytes;
-}
-
-uint64_t column_batch_n_rows(const struct column_batch *batch)
-{
-    return batch->n_rows;
-}
-
-size_t column_batch_raw_bytes(const struct column_batch *batch)
-{
-    return batch->raw_bytes;
 }
 
 const struct column_values *column_batch_end(struct column_batch *batch)

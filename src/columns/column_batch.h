@@ -47,25 +47,30 @@ struct encoded_batch {
 /* Frees the buffers. */
 void column_values_release(struct column_values *values);
 
-struct column_batch;
+struct column_batch {
+    const struct column_schema *schema;
+    struct column_values *columns;
+    uint64_t n_rows;
+    size_t raw_bytes;           /* of the records in BAM */
+    /* Set by the caller: about so many records, and bytes of them, come in the next batches, or
+       fewer. Memory for their bases and qualities is then allocated at once. */
+    size_t expected_rows, expected_bytes;
+    /* private */
+    uint8_t *value_bytes;       /* of each column (column_type_bytes) */
+    bool has_misfit;            /* a tag of this row is in the map, not in its column: its type
+                                   differs */
+    uint16_t bases[256];        /* two bases for each byte of a sequence, the first in the low
+                                   byte */
+};
 
 struct column_batch *column_batch_create(const struct column_schema *schema);
 
 /* NULL is accepted. */
 void column_batch_destroy(struct column_batch *batch);
 
-/* Sets the expected size of the next batches: about n_rows records of n_bytes in total, or fewer.
-   Memory for their bases and qualities is then allocated at once. */
-void column_batch_expect(struct column_batch *batch, size_t n_rows, size_t n_bytes);
-
 /* Adds a checked record. Returns NULL; or a static text that says why columns cannot hold the
    record. Then the batch must be cleared before further use. */
 const char *column_batch_add(struct column_batch *batch, const uint8_t *rec);
-
-uint64_t column_batch_n_rows(const struct column_batch *batch);
-
-/* Bytes of its records in BAM. */
-size_t column_batch_raw_bytes(const struct column_batch *batch);
 
 /* Adds missing nulls at the end of columns. Returns the columns, in the order of the schema. */
 const struct column_values *column_batch_end(struct column_batch *batch);

@@ -48,7 +48,7 @@ const char *column_encoder_put(struct column_encoder *encoder, size_t begin,
     const struct column_output *output = encoder->output;
     const struct encoded_batch batch = {
         .schema = output->schema, .columns = column_batch_end(encoder->batch),
-        .n_rows = column_batch_n_rows(encoder->batch), .request = output->request,
+        .n_rows = encoder->batch->n_rows, .request = output->request,
         .header = encoder->header,
     };
     const char *problem = NULL;

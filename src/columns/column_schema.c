@@ -125,15 +125,57 @@ const struct column *standard_tag_find(const char letters[2])
     return find_column(standard_tags, n_standard_tags, letters, 2);
 }
 
+/* ---- which tags there are ---- */
+
+static int add_records(struct record_observer *observer, void *part,
+                       const struct observed_records *observed)
+{
+    struct tag_schema_scan *tag_scan = (struct tag_schema_scan *)observer;
+    struct bam_records records = observed->all;
+    uint64_t seen[TAG_PLACES / 64] = {0};
+    (void)part;
+    for (const uint8_t *rec; (rec = bam_records_next(&records));) {
+        const uint8_t *at = bam_record_tags(rec);
+        struct bam_aux aux;
+        while (bam_aux_read(rec, &at, &aux) > 0) {
+            unsigned place = tag_place(aux.start);
+            seen[place / 64] |= UINT64_C(1) << place % 64;
+        }
+    }
+    /* Writes only new bits, to avoid contention for cache lines. */
+    for (unsigned i = 0; i < TAG_PLACES / 64; i++)
+        if (seen[i] & ~atomic_load_explicit(&tag_scan->seen[i], memory_order_relaxed))
+            (void)atomic_fetch_or(&tag_scan->seen[i], seen[i]);
+    return 0;
+}
+
+static void destroy_scan(struct record_observer *observer)
+{
+    free(observer);
+}
+
+struct tag_schema_scan *tag_schema_scan_create(void)
+{
+    static const struct observer_kind kind = {.add_records = add_records, .destroy = destroy_scan};
+    struct tag_schema_scan *tag_scan = xcalloc(1, sizeof *tag_scan);
+    tag_scan->base.kind = &kind;
+    return tag_scan;
+}
+
+bool tag_schema_scan_has(const struct tag_schema_scan *tag_scan, const char tag[2])
+{
+    unsigned place = tag_place(tag);
+    return atomic_load(&tag_scan->seen[place / 64]) >> place % 64 & 1;
+}
+
 /* ---- schemas ---- */
 
 /* Adds a column, unless it is there already. Returns false if it is there with another type. */
 static bool add_column(struct column_schema *schema, const struct column *column)
 {
     const char *name = column->name;
-    uint16_t *place = column->field == FIELD_TAG
-                          ? &schema->by_tag[(name[0] & 0x7f) << 7 | (name[1] & 0x7f)]
-                          : &schema->by_field[column->field];
+    uint16_t *place = column->field == FIELD_TAG ? &schema->by_tag[tag_place(name)]
+                                                 : &schema->by_field[column->field];
     if (*place != NO_COLUMN) return schema->columns[*place].type == column->type;
     *place = (uint16_t)schema->n_columns;
     schema->columns = xrealloc(schema->columns, (schema->n_columns + 1) * sizeof *column);

@@ -13,7 +13,9 @@
 #define ROCKSORT_COLUMNS_COLUMN_SCHEMA_H
 
 #include "bam/bam_aux.h"
-#include "columns/tag_schema_scan.h"
+#include "bam/record_observer.h"
+
+#include <stdatomic.h>
 
 /* ---- types ---- */
 
@@ -112,11 +114,30 @@ const struct column *standard_tag_find(const char letters[2]);
 
 enum { NO_COLUMN = 0xffff };
 
+enum { TAG_PLACES = 1 << 14 };  /* two letters of 7 bits */
+
+static inline unsigned tag_place(const void *letters)
+{
+    const uint8_t *at = letters;
+    return (at[0] & 0x7fu) << 7 | (at[1] & 0x7fu);
+}
+
+/* Collects which tags the input has. Any thread may add; read it when all have ended. */
+struct tag_schema_scan {
+    struct record_observer base;        /* an observer of the input, which destroys it */
+    _Atomic uint64_t seen[TAG_PLACES / 64];
+};
+
+struct tag_schema_scan *tag_schema_scan_create(void);
+
+/* True if a record has a tag with these two letters. */
+bool tag_schema_scan_has(const struct tag_schema_scan *tag_scan, const char tag[2]);
+
 struct column_schema {
     struct column *columns;
     unsigned n_columns;
     uint16_t by_field[N_COLUMN_FIELDS]; /* number of the column, or NO_COLUMN */
-    uint16_t by_tag[1 << 14];           /* the same, for two letters of 7 bits */
+    uint16_t by_tag[TAG_PLACES];        /* the same */
 };
 
 /*
@@ -138,7 +159,7 @@ void column_schema_destroy(struct column_schema *schema);
 static inline unsigned column_schema_of_tag(const struct column_schema *schema,
                                             const uint8_t letters[2])
 {
-    return schema->by_tag[(letters[0] & 0x7fu) << 7 | (letters[1] & 0x7fu)];
+    return schema->by_tag[tag_place(letters)];
 }
 
 /* The size of a row in which every value is null. */

@@ -642,21 +642,13 @@ static bool is_sorted(const struct encoded_batch *batch)
     return true;
 }
 
-/* Frees buffers that only a large group needs. */
+/* Frees all memory after a large group, of which usual ones need little. */
 static void trim_coder(struct parquet_coder *coder)
 {
-    byte_buffer_forget(&coder->page, coder->page.room <= KEPT_BYTES);
-    byte_buffer_forget(&coder->packed, coder->packed.room <= KEPT_BYTES);
-    if (coder->numbers_room * sizeof *coder->numbers > KEPT_BYTES) {
-        free(coder->numbers);
-        coder->numbers = NULL;
-        coder->numbers_room = 0;
-    }
-    if (coder->indexes_room * sizeof *coder->indexes > KEPT_BYTES) {
-        free(coder->indexes);
-        coder->indexes = NULL;
-        coder->indexes_room = 0;
-    }
+    if (coder->page.room > KEPT_BYTES || coder->packed.room > KEPT_BYTES ||
+        coder->numbers_room * sizeof *coder->numbers > KEPT_BYTES ||
+        coder->indexes_room * sizeof *coder->indexes > KEPT_BYTES)
+        parquet_coder_release(coder);
 }
 
 const char *parquet_put_group(struct parquet_coder *coder, const struct encoded_batch *batch,

@@ -3,7 +3,7 @@
  *
  * Order of calls, for some whole templates: fixed_records_make; fixed_records_take until it returns
  * false. If fixed->too_large is not 0, an oversized template comes next, which the caller fixes
- * with oversized_template.h. Then repeat until all templates are fixed. For an oversized template:
+ * in two walks. Then repeat until all templates are fixed. For an oversized template:
  * fixed_records_empty; fixed_records_add for some of its records; fixed_records_take until it
  * returns false; repeat. fixed_records_release at the end.
  *
@@ -14,7 +14,39 @@
 #define ROCKSORT_FIXMATE_FIXED_RECORDS_H
 
 #include "bam/record_problem.h"
-#include "fixmate/oversized_template.h"
+#include "fixmate/fixmate.h"
+
+/* ---- a template that does not fit in memory ---- */
+
+/*
+ * Fixes the mates of such a template in two walks over its records; the result is that of
+ * fixmate.h. The first walk keeps the records that others need: the first primary record, the last
+ * one of each segment (read 1, read 2), and those whose values the first one gets as tags. A later
+ * primary record also needs the first one as it was at that point, so the second walk pairs it
+ * again. Order of calls: create; look for each record, in their order; end; fix for each record, in
+ * their order; destroy. The object owns copies of the records that it keeps.
+ */
+struct oversized_template;
+
+/* The rules must outlive it. */
+struct oversized_template *oversized_template_create(const struct fixmate_rules *rules);
+
+/* NULL is accepted. */
+void oversized_template_destroy(struct oversized_template *lt);
+
+/* The first walk: takes a whole record, whose fields need not be checked. Ignores a record that
+   cannot be used; the second walk reports it. */
+void oversized_template_look(struct oversized_template *lt, const uint8_t *rec);
+
+/* Ends the first walk. */
+void oversized_template_end(struct oversized_template *lt);
+
+/* The second walk: appends the next record, fixed, to space->out. It was checked (bam_check.h).
+   Returns NULL, or why the record cannot be used (record_problem.h). */
+const char *oversized_template_fix(struct oversized_template *lt, struct fixmate_space *space,
+                                   const uint8_t *rec);
+
+/* ---- whole templates ---- */
 
 struct fixed_end {              /* where a template ends */
     size_t out_bytes, n_out;    /* fixed records up to here */

@@ -45,19 +45,13 @@ struct fixmate_space {
     size_t n_alone;             /* of these: without a mate in the template */
 };
 
-/* Removes the fixed records and resets the counts. */
-static inline void fixmate_empty(struct fixmate_space *space)
-{
-    space->out_bytes = space->n_out = space->n_paired = space->n_alone = 0;
-}
-
 /* Adds a record to the template. Its fields were checked (bam_check.h). Returns NULL, or why it
    cannot be used (record_problem.h). */
 const char *fixmate_add(const struct fixmate_rules *rules, struct fixmate_space *space,
                         const uint8_t *rec);
 
 /* Ends the template. Returns false, and appends nothing, if MC tags of long CIGARs would make it
-   larger than the rules allow (oversized_template.h). */
+   larger than the rules allow (fixed_records.h). */
 bool fixmate_finish(const struct fixmate_rules *rules, struct fixmate_space *space);
 
 /* Appends a record to the fixed ones, unless the rules leave it out. */
@@ -66,7 +60,7 @@ void fixmate_write(const struct fixmate_rules *rules, struct fixmate_space *spac
 
 void fixmate_release(struct fixmate_space *space);
 
-/* ---- how records get fields of each other, for oversized_template.h ---- */
+/* ---- how records get fields of each other, for fixed_records.h ---- */
 
 /*
  * Order of calls, for each template: mates_open for each record; mates_pair for the first primary

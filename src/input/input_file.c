@@ -35,6 +35,16 @@ bool input_is_regular(const char *path, struct stat *st)
     return input_stat(path, st) == 0 && S_ISREG(st->st_mode);
 }
 
+bool input_is_among(const char *const *paths, size_t n, const char *file)
+{
+    struct stat st, in;
+    if (stat(file, &st) != 0 || !S_ISREG(st.st_mode)) return false;
+    for (size_t i = 0; i < n; i++)
+        if (input_stat(paths[i], &in) == 0 && in.st_dev == st.st_dev && in.st_ino == st.st_ino)
+            return true;
+    return false;
+}
+
 bool input_is_pipe(const char *path)
 {
     struct stat st;

@@ -25,6 +25,9 @@ int input_stat(const char *path, struct stat *st);
 /* True if the input is a regular file; st is set then. */
 bool input_is_regular(const char *path, struct stat *st);
 
+/* True if `file` is a regular file and one of n inputs. */
+bool input_is_among(const char *const *paths, size_t n, const char *file);
+
 /* True for a pipe or a socket. */
 bool input_is_pipe(const char *path);
 

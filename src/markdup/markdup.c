@@ -380,14 +380,11 @@ int markdup_resolve(struct markdup *d, size_t spare_bytes)
     return 0;
 }
 
-void markdup_bytes(const struct markdup *d, uint64_t *read_ends, uint64_t *files)
+const struct duplicate_counts *markdup_counts(const struct markdup *d, size_t *n,
+                                              uint64_t *read_ends, uint64_t *files)
 {
     *read_ends = d->read_ends_bytes;
     *files = d->file_bytes;
-}
-
-const struct duplicate_counts *markdup_counts(const struct markdup *d, size_t *n)
-{
     return group_totals_counts(d->search.counts, n);
 }
 

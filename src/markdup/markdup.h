@@ -53,11 +53,10 @@ size_t markdup_usual_growth(const struct markdup *d);
    -1 after a message and thread_pool_fail. */
 int markdup_resolve(struct markdup *d, size_t spare_bytes);
 
-/* Stores the bytes of all read ends, and the bytes written to temporary files. */
-void markdup_bytes(const struct markdup *d, uint64_t *read_ends, uint64_t *files);
-
-/* Returns the counts: *n elements, one for each group (markdup_stats.h). */
-const struct duplicate_counts *markdup_counts(const struct markdup *d, size_t *n);
+/* Returns the counts: *n elements, one for each group (markdup_stats.h). Stores the bytes of all
+   read ends, and the bytes written to temporary files. */
+const struct duplicate_counts *markdup_counts(const struct markdup *d, size_t *n,
+                                              uint64_t *read_ends, uint64_t *files);
 
 /* Finds which of n records of a run are duplicates, like duplicate_marks_find. */
 int markdup_find(const struct markdup *d, uint32_t run, uint64_t first, uint64_t n,

@@ -141,7 +141,7 @@ void item_put_read(struct item_writer *writer, const struct item_read *read)
 
 /* ---- reading ---- */
 
-const uint8_t *item_get_bytes(const uint8_t **at, size_t n_bytes)
+static const uint8_t *item_get_bytes(const uint8_t **at, size_t n_bytes)
 {
     const uint8_t *bytes = *at;
     *at += n_bytes;
@@ -155,11 +155,6 @@ struct duplicate_key item_get_key(const uint8_t **at)
         .high = get_big_endian(bytes, 8),
         .low = get_big_endian(bytes + 8, 8),
     };
-}
-
-int64_t item_get_number(const uint8_t **at)
-{
-    return (int64_t)(get_big_endian(item_get_bytes(at, 8), 8) ^ UINT64_C(1) << 63);
 }
 
 struct read_name item_get_text(const uint8_t **at)
@@ -186,7 +181,8 @@ void item_get_read(const uint8_t **at, struct item_read *read)
         memcpy(&read->coords, item_get_bytes(at, READ_COORDS_BYTES), READ_COORDS_BYTES);
     if (!read->has_local) return;
     read->local.key = item_get_key(at);
-    read->local.here = item_get_number(at);
+    read->local.here =
+        (int64_t)(get_big_endian(item_get_bytes(at, 8), 8) ^ UINT64_C(1) << 63);
     read->local.barcode = item_get_text(at);
 }
 

@@ -140,9 +140,7 @@ static inline int item_add(const struct item_writer *writer, struct external_sor
 
 /* ---- reading ---- */
 
-const uint8_t *item_get_bytes(const uint8_t **at, size_t n_bytes);
 struct duplicate_key item_get_key(const uint8_t **at);
-int64_t item_get_number(const uint8_t **at);
 struct read_name item_get_text(const uint8_t **at);
 void item_get_read(const uint8_t **at, struct item_read *read);
 

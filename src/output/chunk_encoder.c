@@ -300,11 +300,10 @@ static int refuse_record(const uint8_t *rec, const char *format, const char *pro
 /* Adds the record to the column batch; ends a full batch. */
 static int add_row(struct emission *e, const uint8_t *rec)
 {
-    const char *problem = column_batch_add(column_encoder_batch(e->columns), rec);
+    struct column_batch *batch = column_encoder_batch(e->columns);
+    const char *problem = column_batch_add(batch, rec);
     if (problem) return refuse_record(rec, "columns", problem);
-    return column_batch_raw_bytes(column_encoder_batch(e->columns)) >= e->file->column_batch_bytes
-               ? end_column_batch(e)
-               : 0;
+    return batch->raw_bytes >= e->file->column_batch_bytes ? end_column_batch(e) : 0;
 }
 
 /* After an output chunk of SAM: frees the memory of long records. */
@@ -354,8 +353,9 @@ int chunk_encoder_make(struct chunk_encoder *out, struct output_file *file,
         struct column_encoder **columns = &e.scratch->columns[records->output];
         if (!*columns) *columns = column_encoder_create(settings->columns, records->header);
         e.columns = *columns;
-        column_batch_expect(column_encoder_batch(e.columns), records->n_entries,
-                            file->column_batch_bytes);
+        struct column_batch *batch = column_encoder_batch(e.columns);
+        batch->expected_rows = records->n_entries;
+        batch->expected_bytes = file->column_batch_bytes;
     }
     int r = emit(&e);
     trim(e.scratch);

@@ -362,8 +362,8 @@ int output_path_save(struct output_path *path, const void *bytes, size_t n_bytes
     return -1;
 }
 
-int output_path_print(struct output_path *path, void (*print)(FILE *to, const void *arg),
-                      const void *arg)
+int output_path_print(struct output_path *path, const char *what,
+                      void (*print)(FILE *to, const void *arg), const void *arg)
 {
     char *text = NULL;
     size_t n_bytes;
@@ -377,7 +377,16 @@ int output_path_print(struct output_path *path, void (*print)(FILE *to, const vo
     else if (path_write_all(STDOUT_FILENO, text, n_bytes) < 0)
         error = errno;
     free(text);
-    return error;
+    if (!error && output_path_commit(path) == 0) return 0;
+    if (error && path->temporary && disk_space_is_short(error))
+        diag_full_disk(path->final, "cannot write %s to '%s': %s; free space, or give %s another "
+                       "file", what, path->final, strerror(error), what);
+    else if (error)
+        diag_error("cannot write %s to '%s': %s%s", what,
+                   path->name ? path->name : "standard output", strerror(error),
+                   diag_advice(error));
+    output_path_drop(path);
+    return -1;
 }
 
 static int sync_directory(const struct output_path *path)

@@ -85,10 +85,10 @@ void output_path_close_incomplete(const struct output_path *path, hFILE *file);
 /* Opens the file of an index, writes all bytes, closes and commits it. On failure no file is left. */
 int output_path_save(struct output_path *path, const void *bytes, size_t n_bytes);
 
-/* Opens the file, writes what print(to, arg) prints, and closes it. Without a name: to standard
-   output. Returns 0, or an errno, with no file left. */
-int output_path_print(struct output_path *path, void (*print)(FILE *to, const void *arg),
-                      const void *arg);
+/* Does the same with what print(to, arg) prints; without a name, writes it to standard output.
+   `what`, such as "--flagstat", is for messages. */
+int output_path_print(struct output_path *path, const char *what,
+                      void (*print)(FILE *to, const void *arg), const void *arg);
 
 /* A second descriptor of the temporary file, to advise the kernel, not to write. -1: no temporary
    file. */

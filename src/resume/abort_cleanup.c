@@ -24,10 +24,7 @@ static void remove_temporaries(struct abort_cleanup *cleanup, bool keep_director
     diag_end_status();
     output_set_unlink(cleanup->outputs);
     if (cleanup->outputs->state != OUTPUT_SET_NAMING) (void)temp_dir_remove(cleanup->groups->path);
-    if (keep_directories)
-        checkpoint_writer_remove_unlisted(cleanup->checkpoint);
-    else
-        checkpoint_writer_remove_directories(cleanup->checkpoint);
+    checkpoint_writer_remove_directories(cleanup->checkpoint, keep_directories);
 }
 
 /* With the lock held: tells the user what happens to the temporary directories, unless they are

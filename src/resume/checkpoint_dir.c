@@ -418,7 +418,7 @@ static void put_option(const char *option, const char *argument,
     enum { ROOM_BYTES = CHECKPOINT_COMMAND_BYTES - OPTION_BYTES };
     size_t at = strlen(text);
     if (!argument || at > ROOM_BYTES - OPTION_BYTES) return;
-    (void)snprintf(text + at, OPTION_BYTES, "%s", option);
+    (void)snprintf(text + at, OPTION_BYTES, " %s%s", option, *argument ? " " : "");
     words_quote(argument, text, ROOM_BYTES);
 }
 
@@ -429,17 +429,14 @@ const char *checkpoint_command(const char *path, bool partial, bool has_output,
     static const struct checkpoint_places same = {NULL, {NULL}};
     if (!places) places = &same;
     (void)strcpy(text, "samtools rocksort");
-    put_option(" --resume ", path, text);
-    if (partial) put_option(" --partial", "", text);
-    put_option(" -T ", places->temp_dir, text);
+    put_option("--resume", path, text);
+    if (partial) put_option("--partial", "", text);
+    put_option("-T", places->temp_dir, text);
     const char *output = places->files[CHECKPOINT_OUTPUT];
-    put_option(" -o ", output || has_output ? output : "FILE", text);
-    put_option(" --also ", places->files[CHECKPOINT_ALSO], text);
-    for (unsigned i = 0; i < COUNT_N_KINDS; i++) {
-        char option[OPTION_BYTES];
-        (void)snprintf(option, sizeof option, " --%s ", count_kind_name(i));
-        put_option(option, places->files[CHECKPOINT_COUNTS + i], text);
-    }
+    put_option("-o", output || has_output ? output : "FILE", text);
+    put_option("--also", places->files[CHECKPOINT_ALSO], text);
+    for (unsigned i = 0; i < COUNT_N_KINDS; i++)
+        put_option(count_kind_option(i), places->files[CHECKPOINT_COUNTS + i], text);
     return text;
 }
 

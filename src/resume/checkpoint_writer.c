@@ -6,8 +6,7 @@
 #include "os/disk_space.h"
 #include "os/temp_dir.h"
 #include "resume/checkpoint_dir.h"
-#include "resume/orphan_checkpoints.h"
-#include "resume/other_disk.h"
+#include "resume/resume_advice.h"
 #include "util/diag.h"
 #include "util/path.h"
 #include "util/xalloc.h"
@@ -98,21 +97,9 @@ static void describe(const struct stat *st, struct checkpoint_input *input)
 bool checkpoint_describe_file(const char *path, struct checkpoint_input *input)
 {
     struct stat st;
-    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode)) return false;
+    if (!input_is_regular(path, &st)) return false;
     describe(&st, input);
     return true;
-}
-
-bool checkpoint_writer_is_input(const struct checkpoint_writer *w, const char *file)
-{
-    const struct sort_settings *s = w->settings;
-    struct stat st, in;
-    if (stat(file, &st) != 0 || !S_ISREG(st.st_mode)) return false;
-    for (size_t i = 0; i < s->n_inputs; i++) {
-        if (input_stat(s->inputs[i], &in) == 0 && in.st_dev == st.st_dev && in.st_ino == st.st_ino)
-            return true;
-    }
-    return false;
 }
 
 /* The absolute path of an output. NULL: no name. */
@@ -129,7 +116,8 @@ void checkpoint_writer_look_at_output(struct checkpoint_writer *w)
     w->output_name = absolute_name(w->parts.output_path);
     w->also_name = absolute_name(w->parts.also_path);
     if (s->output && !w->parts.output_path->final && !s->no_resume)
-        w->overwrites_input = checkpoint_writer_is_input(w, w->parts.output_path->name);
+        w->overwrites_input =
+            input_is_among(s->inputs, s->n_inputs, w->parts.output_path->name);
 }
 
 /* Describes the FASTA file of -I; the caller frees its path. */
@@ -287,17 +275,13 @@ static void remove_directory(struct checkpoint_writer *w, size_t i)
                   strerror(errno));
 }
 
-void checkpoint_writer_remove_directories(struct checkpoint_writer *w)
+void checkpoint_writer_remove_directories(struct checkpoint_writer *w, bool only_unlisted)
 {
+    size_t first = 0;
+    if (only_unlisted) first = w->settings->resumed ? w->n_listed : w->n_paths;
     /* Without the file of the first directory, none is a checkpoint. */
-    if (w->n_paths > 0) temp_dir_remove_checkpoint(w->paths[0]);
-    for (size_t i = 0; i < w->n_paths; i++) remove_directory(w, i);
-}
-
-void checkpoint_writer_remove_unlisted(struct checkpoint_writer *w)
-{
-    if (!w->settings->resumed) return;
-    for (size_t i = w->n_listed; i < w->n_paths; i++) remove_directory(w, i);
+    else if (w->n_paths > 0) temp_dir_remove_checkpoint(w->paths[0]);
+    for (size_t i = first; i < w->n_paths; i++) remove_directory(w, i);
 }
 
 /* ---- the checkpoint file ---- */
@@ -329,6 +313,15 @@ static int write_file(struct checkpoint_writer *w, struct checkpoint_file *file)
     return r;
 }
 
+/* The description of the sort, with all directories. */
+static struct checkpoint_file file_of(const struct checkpoint_writer *w)
+{
+    struct checkpoint_file file = w->file;
+    file.n_directories = w->n_paths;
+    file.directories = (const char **)w->paths;
+    return file;
+}
+
 /* Writes the checkpoint file. Returns 0, or -1 with errno set, after a warning unless the sort was
    resumed and so has a file already. */
 static int write_checkpoint(struct checkpoint_writer *w, enum checkpoint_state state,
@@ -336,10 +329,8 @@ static int write_checkpoint(struct checkpoint_writer *w, enum checkpoint_state s
 {
     const struct sort_settings *s = w->settings;
     const struct checkpoint_sort_parts *parts = &w->parts;
-    struct checkpoint_file file = w->file;
+    struct checkpoint_file file = file_of(w);
     file.state = state;
-    file.n_directories = w->n_paths;
-    file.directories = (const char **)w->paths;
     const char **temporaries = file.output.temporaries;
     temporaries[CHECKPOINT_OF_OUTPUT] =
         parts->groups->path ? parts->groups->path : parts->output_path->temporary;
@@ -377,9 +368,7 @@ int checkpoint_writer_begin(struct checkpoint_writer *w, unsigned n_lanes)
                                            w->overwrites_input);
     if (!w->delayed_fsync) return -1;
     if (w->settings->resumed) return 0;
-    struct checkpoint_file own = w->file;
-    own.n_directories = w->n_paths;
-    own.directories = (const char **)w->paths;
+    const struct checkpoint_file own = file_of(w);
     orphan_checkpoints_tell(&own);
     if (w->settings->no_resume) return 0;
     if (write_checkpoint(w, CHECKPOINT_LOADING, 0) == 0) set_progress(w, RECORDED);
@@ -517,9 +506,7 @@ static void tell_how(const struct checkpoint_writer *w)
         return;
     }
     char command[CHECKPOINT_COMMAND_BYTES];
-    struct checkpoint_file file = w->file;
-    file.n_directories = w->n_paths;
-    file.directories = (const char **)w->paths;
+    struct checkpoint_file file = file_of(w);
     file.output.path = w->output_name;
     struct other_disk other = other_disk_choose(&file, !partial && w->progress != LOADED);
     /* Bytes may have been corrupted while they were read: a second attempt may work. */

@@ -46,9 +46,6 @@ void checkpoint_writer_destroy(struct checkpoint_writer *w);
 /* Once the output is chosen: checks whether it would overwrite an input in place. */
 void checkpoint_writer_look_at_output(struct checkpoint_writer *w);
 
-/* True if `file` is a regular file and one of the inputs. */
-bool checkpoint_writer_is_input(const struct checkpoint_writer *w, const char *file);
-
 /* Remembers the inputs and their header for the checkpoint file. */
 void checkpoint_writer_remember_inputs(struct checkpoint_writer *w, struct bam_inputs *inputs,
                                        sam_hdr_t *header);
@@ -79,12 +76,10 @@ bool checkpoint_writer_needs_all_runs(const struct checkpoint_writer *w);
 /* Copies the current paths of the directories, NULL-terminated. The caller frees the array only. */
 char **checkpoint_writer_copy_paths(const struct checkpoint_writer *w);
 
-/* Removes each directory, then releases its lock. With the lock of the thread pool held, or when
-   all other threads have ended. */
-void checkpoint_writer_remove_directories(struct checkpoint_writer *w);
-
-/* Removes the directories that were added to a checkpoint but that no checkpoint file lists yet. */
-void checkpoint_writer_remove_unlisted(struct checkpoint_writer *w);
+/* Removes each directory, then releases its lock; or only those that were added to a checkpoint but
+   that no checkpoint file lists yet. With the lock of the thread pool held, or when all other
+   threads have ended. */
+void checkpoint_writer_remove_directories(struct checkpoint_writer *w, bool only_unlisted);
 
 /* ---- the checkpoint file ---- */
 

@@ -1,6 +1,7 @@
 /* resume.c -- see resume.h. */
 #include "resume/resume.h"
 
+#include "input/input_file.h"
 #include "os/temp_dir.h"
 #include "output/output_journal.h"
 #include "resume/group_dir.h"
@@ -143,7 +144,7 @@ int resume_open_inputs(const struct resume *resume, struct bam_inputs *inputs,
 
 /* ---- partial results ---- */
 
-int resume_check_part(const struct resume *resume, const struct checkpoint_writer *writer,
+int resume_check_part(const struct resume *resume, const struct sort_settings *settings,
                       const struct output_path *output, uint64_t n_records)
 {
     if (resume_reads_input(resume) || resume->checkpoint->file.state == CHECKPOINT_LOADED)
@@ -152,7 +153,7 @@ int resume_check_part(const struct resume *resume, const struct checkpoint_write
         return refuse(resume, "none of its input has come to disk; sort the input again");
     if (!resume->partial)
         return refuse(resume, "its input was cut off; --partial writes what came");
-    if (output->name && checkpoint_writer_is_input(writer, output->name)) {
+    if (output->name && input_is_among(settings->inputs, settings->n_inputs, output->name)) {
         diag_error("a part of '%s' cannot take the place of all of it: name another output with -o",
                    output->name);
         return -1;

@@ -33,7 +33,7 @@ int resume_open(struct resume *resume, struct checkpoint_writer *writer, struct 
 
 /* Checks whether the n_records may be written: a part of the input only with --partial, and never
    over an input. Returns 0, or -1 after a message. */
-int resume_check_part(const struct resume *resume, const struct checkpoint_writer *writer,
+int resume_check_part(const struct resume *resume, const struct sort_settings *settings,
                       const struct output_path *output, uint64_t n_records);
 
 /* Opens the inputs where the runs end, if the files have not changed. */

@@ -210,8 +210,7 @@ static int load_one_input(struct loader *ld)
 static int input_failed(struct loader *ld)
 {
     if (thread_pool_failed(ld->threads)) return -1;
-    if (ld->sort->checkpoint && checkpoint_writer_saves_part(ld->sort->checkpoint))
-        return end_early(ld);
+    if (checkpoint_writer_saves_part(ld->sort->checkpoint)) return end_early(ld);
     if (!ld->reader->io_failed) load_totals_set_bad(ld->totals);
     return -1;
 }

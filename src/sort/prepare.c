@@ -80,7 +80,7 @@ static int open_checkpoint(struct sort_context *sort)
     sort->header = sort->resume.header;
     load_totals_look(sort->totals, &counts);
     sort->first_own_run = spilled.next_run;
-    if (resume_check_part(&sort->resume, sort->checkpoint, &sort->output_path,
+    if (resume_check_part(&sort->resume, sort->settings, &sort->output_path,
                           counts.sum.n_records) < 0)
         return -1;
     return checkpoint_writer_adopted(sort->checkpoint, spilled.n_runs);
@@ -175,7 +175,7 @@ static int prepare_groups(struct sort_context *sort)
     sort->split = split_plan_create(request, sort->header, sort->groups);
     if (request->kind == SPLIT_RANGES) {
         sort->scan.ranges = range_counts_create(sort->header);
-        record_observers_add(&sort->observers_in, range_counts_observer(sort->scan.ranges));
+        record_observers_add(&sort->observers_in, &sort->scan.ranges->base);
     }
     if (request->kind == SPLIT_TAG)
         record_observers_add(&sort->observers_in, split_values_observer(request->tag));

@@ -45,7 +45,7 @@ void sample_series_release(struct sample_series *series)
     *series = (struct sample_series){0};
 }
 
-double sort_report_wall_seconds(const struct sort_report *report)
+static double wall_seconds(const struct sort_report *report)
 {
     double seconds = 0;
     for (int i = 0; i < SORT_N_PHASES; i++) seconds += report->phases[i].wall_seconds;
@@ -97,7 +97,7 @@ static void print_merged_line(const struct sort_report *r)
               "memory",
               r->n_records, r->n_inputs_merged + r->n_inputs_copied, megabytes(r->input_bytes),
               megabytes(r->output_bytes), megabytes(r->copied_bytes), r->n_inputs_copied,
-              r->output ? r->output : "standard output", more, sort_report_wall_seconds(r),
+              r->output ? r->output : "standard output", more, wall_seconds(r),
               cpu_seconds(r), (double)memory_peak() / (1 << 20));
 }
 
@@ -106,7 +106,7 @@ static void print_closing_line(const struct sort_report *r)
 {
     const struct process_usage *phases = r->phases;
     const struct process_usage *last = &phases[SORT_PHASE_CLOSE];
-    double wall = sort_report_wall_seconds(r);
+    double wall = wall_seconds(r);
     double load = phases[SORT_PHASE_LOAD].wall_seconds + phases[SORT_PHASE_SETTLE].wall_seconds;
     double merge = phases[SORT_PHASE_MERGE].wall_seconds + last->wall_seconds;
     char input[32] = "?";       /* unknown if htslib decodes a pipe */

@@ -1,6 +1,6 @@
 /*
  * sort_report.h -- the report of a sort: counts, times of phases, samples over time. The stages
- * fill it; this file and cli/sort_stats.h print it.
+ * fill it; this file and cli/sort_stats.c print it.
  *
  * After a failure it covers the time until then. The owner releases it. Threads: one at a time.
  */
@@ -122,9 +122,6 @@ struct sort_report {
     struct group_list *groups;  /* owned; NULL: no groups, or the output is incomplete */
     char **kept_directories;    /* the checkpoint that -k keeps, NULL-terminated; or NULL */
 };
-
-/* Seconds from start to end. */
-double sort_report_wall_seconds(const struct sort_report *report);
 
 /* Prints number, checksum and size of the records (doc/samtools-rocksort.1, CHECKSUM). */
 void sort_report_print_checksum(const struct sort_report *report, FILE *to);

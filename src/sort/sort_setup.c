@@ -120,23 +120,18 @@ void sort_init(struct sort_context *sort, const struct sort_settings *settings,
     create_objects(sort);
 }
 
-/* Reports the initial budget, including sort buffers that compactions took, but with the longer
-   runs of a disk that is slow to seek. */
-static void report_budget(struct sort_context *sort)
-{
-    struct memory_budget last;
-    sort_buffer_pool_budget(sort->pool, &last);
-    sort->report->budget = sort->budget;
-    if (last.long_runs) memory_budget_lengthen_runs(&sort->report->budget);
-}
-
 /* Fills the report, after all threads that count have ended. */
 static void fill_report(struct sort_context *sort)
 {
     struct sort_report *report = sort->report;
     struct load_counts counts;
+    struct memory_budget last;
     load_totals_look(sort->totals, &counts);
-    report_budget(sort);
+    sort_buffer_pool_budget(sort->pool, &last);
+    /* The initial budget, including sort buffers that compactions took, but with the longer runs of
+       a disk that is slow to seek. */
+    report->budget = sort->budget;
+    if (last.long_runs) memory_budget_lengthen_runs(&report->budget);
     thread_pool_waits(sort->threads, report->waits);
     report->n_records = counts.sum.n_records;
     report->raw_bytes = counts.sum.n_bytes;
@@ -157,15 +152,13 @@ static void fill_report(struct sort_context *sort)
 /* Moves the counts of --markdup to the report. */
 static void report_duplicates(struct sort_context *sort)
 {
-    size_t n = 0;
-    const struct duplicate_counts *counts = markdup_counts(sort->markdup, &n);
-    sort->report->duplicates = (struct duplicate_outcome){
-        .counts = xmemdup(counts, n * sizeof *counts), .n_counts = n,
-        .by_read_group = sort->markdup_rules.use_read_groups, .groups = sort->read_groups,
-    };
+    struct duplicate_outcome *outcome = &sort->report->duplicates;
+    const struct duplicate_counts *counts = markdup_counts(
+        sort->markdup, &outcome->n_counts, &outcome->read_ends_bytes, &outcome->file_bytes);
+    outcome->counts = xmemdup(counts, outcome->n_counts * sizeof *counts);
+    outcome->by_read_group = sort->markdup_rules.use_read_groups;
+    outcome->groups = sort->read_groups;
     sort->read_groups = NULL;
-    markdup_bytes(sort->markdup, &sort->report->duplicates.read_ends_bytes,
-                  &sort->report->duplicates.file_bytes);
 }
 
 void sort_close_store(struct sort_context *sort, bool directories_stay)
@@ -188,10 +181,7 @@ void sort_close(struct sort_context *sort, bool directories_stay)
 {
     checkpoint_writer_end_syncs(sort->checkpoint, directories_stay);
     output_set_drop(&sort->outputs);
-    if (directories_stay)
-        checkpoint_writer_remove_unlisted(sort->checkpoint);
-    else
-        checkpoint_writer_remove_directories(sort->checkpoint);
+    checkpoint_writer_remove_directories(sort->checkpoint, directories_stay);
     if (sort->outputs.state != OUTPUT_SET_NAMING) group_dir_remove(&sort->groups_dir);
 }
 

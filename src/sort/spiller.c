@@ -51,18 +51,11 @@ static enum temp_codec choose_codec(struct sort_context *sort, const struct load
     return sort->spiller.codec;
 }
 
-/* A run to be written, and how many runs are expected in all. */
-struct planned_run {
-    struct run_writer_settings settings;
-    uint64_t n_runs_expected;
-};
-
 /* Chooses codec, files and block size of the run. Passes the estimate of remaining bytes to the
-   store. */
-static void plan_run(struct sort_context *sort, const struct spill_totals *before,
-                     struct planned_run *run)
+   store. Returns how many runs are expected in all. */
+static uint64_t plan_run(struct sort_context *sort, const struct spill_totals *before,
+                         struct run_writer_settings *s)
 {
-    struct run_writer_settings *s = &run->settings;
     const struct memory_budget *budget = &s->budget;
     struct load_counts counts;
     load_totals_look(sort->totals, &counts);
@@ -77,8 +70,7 @@ static void plan_run(struct sort_context *sort, const struct spill_totals *befor
     s->block_bytes = memory_budget_block_bytes(budget, before->n_runs * s->n_files,
                                                (unsigned)n_expected * s->n_files);
     /* The estimate includes this run: it is used when the run has ended. */
-    run->n_runs_expected =
-        memory_budget_expect_runs(budget, expected, before->n_runs + 1, done + run_bytes);
+    return memory_budget_expect_runs(budget, expected, before->n_runs + 1, done + run_bytes);
 }
 
 /* Warns if there is too little space; checks only once in a sort. Estimates the need from n sorted
@@ -114,22 +106,21 @@ static int spill_run(struct sort_context *sort, struct sort_buffer *const *buffe
 {
     struct spill_totals totals = sort->spiller.totals;
     if (temp_store_open(sort->store) < 0) return -1;
-    struct planned_run planned = {.settings = {
+    struct run_writer_settings settings = {
         .threads = sort->threads,
         .rules = &sort->rules,
         .store = temp_store_runs(sort->store),
         .observers = &sort->observers_run,
         .label = make_label(&totals, buffers, n),
         .record_growth = markdup_growth(sort->markdup),
-    }};
-    sort_buffer_pool_budget(sort->pool, &planned.settings.budget);
-    plan_run(sort, &totals, &planned);
-    if (totals.n_runs == 0) check_space(sort, planned.settings.store, buffers, n);
-    struct written_run written = {.raw_bytes = planned.settings.label.sum.n_bytes,
-                                  .codec = planned.settings.codec,
-                                  .n_runs_expected = planned.n_runs_expected};
+    };
+    sort_buffer_pool_budget(sort->pool, &settings.budget);
+    uint64_t n_runs_expected = plan_run(sort, &totals, &settings);
+    if (totals.n_runs == 0) check_space(sort, settings.store, buffers, n);
+    struct written_run written = {.raw_bytes = settings.label.sum.n_bytes,
+                                  .codec = settings.codec, .n_runs_expected = n_runs_expected};
     size_t open_bytes;
-    int r = run_writer_write(&planned.settings, buffers, n, &written.stored, &open_bytes);
+    int r = run_writer_write(&settings, buffers, n, &written.stored, &open_bytes);
     if (r == 0) r = temp_store_take(sort->store, &written);
     if (r == 0) {
         totals.n_runs++;

@@ -495,30 +495,20 @@ static bool are_similar(uint64_t a, uint64_t b)
     return (double)a <= most * (double)b && (double)b <= most * (double)a;
 }
 
-bool run_db_will_compact(const uint64_t *file_bytes, size_t n_files, unsigned least_width,
-                         unsigned max_files)
-{
-    if (n_files <= max_files) return false;
-    if (n_files >= max_files + least_width) return true;
-    size_t n_row = 1;
-    for (size_t i = 1; i < n_files && n_row < least_width; i++)
-        n_row = are_similar(file_bytes[i - 1], file_bytes[i]) ? n_row + 1 : 1;
-    return n_row >= least_width;
-}
-
+/* RocksDB compacts if there are more than max_files files, and least_width neighbours among them
+   have similar sizes. With max_files + least_width files it takes the newest, of any sizes. */
 bool run_db_compaction_is_due(const struct run_db *db)
 {
     if (db->least_width == 0 || run_db_compact_failed(db)) return false;
     /* RocksDB reports 0 if all files are already being compacted. */
     if (property(db, "rocksdb.compaction-pending") == 0) return false;
     const rocksdb_livefiles_t *files = rocksdb_livefiles(db->db);
-    size_t n = (size_t)rocksdb_livefiles_count(files);
-    uint64_t *sizes = xcalloc(n, sizeof *sizes);
-    for (size_t i = 0; i < n; i++) sizes[i] = rocksdb_livefiles_size(files, (int)i);
-    bool due = run_db_will_compact(sizes, n, db->least_width, db->max_files);
-    free(sizes);
+    size_t n = (size_t)rocksdb_livefiles_count(files), n_row = 1;
+    for (int i = 1; i < (int)n && n_row < db->least_width; i++)
+        n_row = are_similar(rocksdb_livefiles_size(files, i - 1), rocksdb_livefiles_size(files, i))
+                    ? n_row + 1 : 1;
     rocksdb_livefiles_destroy(files);
-    return due;
+    return n > db->max_files && (n >= db->max_files + db->least_width || n_row >= db->least_width);
 }
 
 bool run_db_compact_failed(const struct run_db *db)

@@ -126,13 +126,6 @@ bool run_db_is_compacting(const struct run_db *db);
    failed. Only for the thread that calls run_db_compact. */
 bool run_db_compaction_is_due(const struct run_db *db);
 
-/* A step of that, for tests: true if RocksDB will compact some of these files, which are in the
-   order of the database. It does if there are more than max_files files, and least_width neighbours
-   among them have similar sizes. With max_files + least_width files it takes the newest files, with
-   any sizes. */
-bool run_db_will_compact(const uint64_t *file_bytes, size_t n_files, unsigned least_width,
-                         unsigned max_files);
-
 /* True if a compaction has failed. The runs are unchanged. RocksDB retries until
    run_db_stop_compactions is called, which warns and returns 0, or -1 after a message. */
 bool run_db_compact_failed(const struct run_db *db);

@@ -168,6 +168,15 @@ static struct run_db *open_db(const struct run_store *store, const struct volume
     return run_db_create(volume->dir, &settings, full);
 }
 
+/* With the lock held: updates the counts from the database of a volume. */
+static void count_runs(struct run_store *store, struct volume *volume)
+{
+    store->n_runs -= volume->n_runs;
+    volume->n_runs = run_db_totals(volume->db)->n_runs;
+    volume->n_bytes = run_db_totals(volume->db)->n_bytes;
+    store->n_runs += volume->n_runs;
+}
+
 /* Opens the databases that another process has made. */
 static int open_volumes(struct run_store *store)
 {
@@ -176,9 +185,7 @@ static int open_volumes(struct run_store *store)
         if (!run_db_exists(volume->dir, volume->lane)) continue;
         volume->db = open_db(store, volume, true, NULL);
         if (!volume->db) return -1;
-        volume->n_runs = run_db_totals(volume->db)->n_runs;
-        volume->n_bytes = run_db_totals(volume->db)->n_bytes;
-        store->n_runs += volume->n_runs;
+        count_runs(store, volume);
         if (volume->n_runs > 0 && !volume->closed)
             volume->compactor = (struct run_compactor){.db = volume->db};
     }
@@ -380,15 +387,6 @@ int run_store_label_run(struct stored_run *run, uint32_t number, const uint8_t *
 {
     run->seconds = monotonic_seconds() - run->start;
     return run_db_label_run(run->writer, number, label, label_bytes);
-}
-
-/* With the lock held: updates the counts from the database of a volume. */
-static void count_runs(struct run_store *store, struct volume *volume)
-{
-    store->n_runs -= volume->n_runs;
-    volume->n_runs = run_db_totals(volume->db)->n_runs;
-    volume->n_bytes = run_db_totals(volume->db)->n_bytes;
-    store->n_runs += volume->n_runs;
 }
 
 int run_store_end_run(struct stored_run *run)

@@ -47,10 +47,12 @@ struct sort_buffer_pool *sort_buffer_pool_create(struct threads *threads,
     return pool;
 }
 
-int sort_buffer_pool_open(struct sort_buffer_pool *pool, const struct sort_rules *rules)
+int sort_buffer_pool_open(struct sort_buffer_pool *pool, const struct sort_rules *rules,
+                          bool grows)
 {
     const struct memory_budget *budget = &pool->budget;
     pool->rules = rules;
+    pool->grows = grows;
     pool->free_buffers = xcalloc(budget->n_buffers, sizeof *pool->free_buffers);
     /* The kernel allocates pages as sort buffers fill, so a budget larger than the machine's memory
        is harmless for a small input. */
@@ -67,11 +69,6 @@ int sort_buffer_pool_open(struct sort_buffer_pool *pool, const struct sort_rules
        all page faults. A kernel without huge pages ignores this. */
     (void)madvise(mem, pool->arena_bytes, MADV_HUGEPAGE);
     return 0;
-}
-
-void sort_buffer_pool_let_grow(struct sort_buffer_pool *pool)
-{
-    pool->grows = true;
 }
 
 void sort_buffer_pool_destroy(struct sort_buffer_pool *pool)

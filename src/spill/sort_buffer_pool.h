@@ -26,12 +26,10 @@ struct sort_buffer_pool *sort_buffer_pool_create(struct threads *threads,
 void sort_buffer_pool_destroy(struct sort_buffer_pool *pool);
 
 /* Before loading: reserves the arena, which takes address space but no memory yet. The rules
-   outlive the pool. Returns 0, or -1 after a message. */
-int sort_buffer_pool_open(struct sort_buffer_pool *pool, const struct sort_rules *rules);
-
-/* Before loading: makes the reader never wait. Sort buffers beyond the budget get their own memory.
-   */
-void sort_buffer_pool_let_grow(struct sort_buffer_pool *pool);
+   outlive the pool. grows: the reader never waits, as sort buffers beyond the budget get their own
+   memory. Returns 0, or -1 after a message. */
+int sort_buffer_pool_open(struct sort_buffer_pool *pool, const struct sort_rules *rules,
+                          bool grows);
 
 /* ---- the budget ---- */
 

@@ -17,10 +17,11 @@
 #ifndef ROCKSORT_SPLIT_SPLIT_PLAN_H
 #define ROCKSORT_SPLIT_SPLIT_PLAN_H
 
+#include "bam/record_observer.h"
 #include "split/group_list.h"
-#include "split/range_counts.h"
 
 #include <htslib/sam.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #define SPLIT_UNPLACED "unplaced"
@@ -58,6 +59,36 @@ static inline bool split_is_by_tag(enum split_kind kind)
 {
     return kind == SPLIT_READ_GROUP || kind == SPLIT_TAG;
 }
+
+/* ---- ranges of about equal size ---- */
+
+/*
+ * Counts the bytes of records in RANGE_COUNTS_WINDOWS windows of the genome, plus a shorter one at
+ * the end of each reference. Windows of a human genome have 47,000 bases; the counts take less than
+ * a megabyte. Several threads may add records at the same time; divide once none does.
+ */
+enum { RANGE_COUNTS_WINDOWS = 1 << 16 };
+
+struct range_counts {
+    struct record_observer base;        /* an observer of the input, which destroys it */
+    int64_t window_bases;
+    int32_t n_refs;
+    size_t *first_window;       /* of each reference, and the total at the end */
+    _Atomic uint64_t *bytes;    /* of records that begin in each window */
+};
+
+struct range_counts *range_counts_create(const sam_hdr_t *header);
+
+struct range_place {
+    int32_t tid;
+    int64_t pos;
+};
+
+/* Sets begins[i] to the start of range i of n; the first is the start of the first reference. */
+void range_counts_divide(const struct range_counts *counts, unsigned n,
+                         struct range_place *begins);
+
+/* ---- the plan ---- */
 
 /* Kept small: 100,000 intervals make 200,000 spans. */
 struct split_span {

@@ -1,11 +1,16 @@
 /* count_kinds.c -- see count_kinds.h. */
 #include "stats/count_kinds.h"
 
+const char *count_kind_option(enum count_kind kind)
+{
+#define KIND_OPTION(upper, lower) [COUNT_##upper] = "--" #lower,
+    static const char *const options[COUNT_N_KINDS] = {COUNT_KINDS(KIND_OPTION)};
+    return options[kind];
+}
+
 const char *count_kind_name(enum count_kind kind)
 {
-#define KIND_NAME(upper, lower) [COUNT_##upper] = #lower,
-    static const char *const names[COUNT_N_KINDS] = {COUNT_KINDS(KIND_NAME)};
-    return names[kind];
+    return count_kind_option(kind) + 2;
 }
 
 struct record_observer *count_kind_observer(enum count_kind kind, sam_hdr_t *header)

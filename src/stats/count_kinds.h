@@ -22,7 +22,8 @@ enum count_kind { COUNT_KINDS(DECLARE_KIND) COUNT_N_KINDS };
 COUNT_KINDS(DECLARE_KIND)
 #undef DECLARE_KIND
 
-/* The name of the option, without dashes. */
+/* The option, and its name without dashes. */
+const char *count_kind_option(enum count_kind kind);
 const char *count_kind_name(enum count_kind kind);
 
 struct record_observer *count_kind_observer(enum count_kind kind, sam_hdr_t *header);

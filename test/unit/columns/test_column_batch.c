@@ -108,7 +108,8 @@ TEST(test_room_for_all_expected_bases_is_made_at_once)
                                         "IIIIIIIIIIIIIIIIIIIII");
     RELEASED(own_column_schema_destroy) struct column_schema *schema = schema_of("seq,qual", NULL);
     struct column_batch *batch = column_batch_create(schema);
-    column_batch_expect(batch, ROWS, ROWS * 100);
+    batch->expected_rows = ROWS;
+    batch->expected_bytes = ROWS * 100;
     const struct column_values *columns = NULL;
     for (int n = 0; n < 2; n++) {
         const uint8_t *begins[2] = {NULL, NULL};
@@ -127,7 +128,8 @@ TEST(test_room_for_all_expected_bases_is_made_at_once)
     }
     column_batch_destroy(batch);
     batch = column_batch_create(schema);
-    column_batch_expect(batch, SIZE_MAX / BASES, 3000);
+    batch->expected_rows = SIZE_MAX / BASES;
+    batch->expected_bytes = 3000;
     assert_null(column_batch_add(batch, rec));
     assert_in_range(column_batch_end(batch)[0].buffers[BUFFER_VALUES].room, 2000, 3000);
     column_batch_destroy(batch);

@@ -2,7 +2,7 @@
    compares both walks with fixmate.h. */
 #include "unit_test.h"
 
-#include "fixmate/oversized_template.h"
+#include "fixmate/fixed_records.h"
 
 /* Its reader refuses it later. */
 TEST(test_damaged_primary_record_is_ignored)

@@ -12,14 +12,25 @@ struct fixture {
 
 static struct fixture f;
 
-static int set_up(void **state)
+static int open_pool(bool grows)
 {
-    (void)state;
     f = (struct fixture){.rules = {.order = SORT_COORDINATE}};
     memory_budget_plan(&f.budget, 64 << 20, 1);
     f.threads = thread_pool_create();
     f.pool = sort_buffer_pool_create(f.threads, &f.budget);
-    return sort_buffer_pool_open(f.pool, &f.rules);
+    return sort_buffer_pool_open(f.pool, &f.rules, grows);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    return open_pool(false);
+}
+
+static int set_up_growing(void **state)
+{
+    (void)state;
+    return open_pool(true);
 }
 
 static int tear_down(void **state)
@@ -144,10 +155,9 @@ TEST_OF_POOL(test_no_buffer_after_a_failure)
 
 /* A pool that may grow hands out sort buffers of the same size for as long as the reader wants
  * some. */
-TEST_OF_POOL(test_growing_pool_never_waits)
+TEST_WITH(test_growing_pool_never_waits, set_up_growing, tear_down)
 {
     size_t n;
-    sort_buffer_pool_let_grow(f.pool);
     freeze(f.budget.n_buffers + 3);
     struct sort_buffer *const *kept = sort_buffer_pool_kept(f.pool, &n);
     assert_int_equal(n, f.budget.n_buffers + 3);

@@ -5,7 +5,7 @@
 #include "split_header.h"
 #include "unit_test.h"
 
-#include "split/range_counts.h"
+#include "split/split_plan.h"
 
 enum { MAX_REFS = 5, RECORD_ROOM = 256, MAX_RANGES = 40 };
 
@@ -61,12 +61,12 @@ static void check_genome(uint64_t seed)
         if (tid >= 0) places[i] = window_of(&genome, tid, pos);
         to += n;
         if (rng_one_in(&rng, 10)) {
-            (void)observe(range_counts_observer(counts), from, to);
+            (void)observe(&counts->base, from, to);
             from = to;
         }
     }
-    (void)observe(range_counts_observer(counts), from, to);
-    (void)observe(range_counts_observer(counts), to, to);
+    (void)observe(&counts->base, from, to);
+    (void)observe(&counts->base, to, to);
     for (size_t i = 0; i < n_records; i++) {
         size_t window = 0;
         for (size_t k = 0; sizes[i] && k < n_records; k++)
@@ -86,7 +86,7 @@ static void check_genome(uint64_t seed)
         CHECK(&rng, off <= (double)largest / 2 + 1e-6 && -off <= (double)largest / 2 + 1e-6);
     }
     free(records);
-    unobserve(range_counts_observer(counts));
+    unobserve(&counts->base);
 }
 
 TEST(test_each_range_has_its_share)
@@ -102,8 +102,8 @@ TEST(test_ranges_without_references_are_empty)
     OWNED_HEADER sam_hdr_t *header = make_header(NULL, 0);
     struct range_counts *counts = range_counts_create(header);
     size_t n = put_at(&rng, record, -1, -1);
-    (void)observe(range_counts_observer(counts), record, record + n);
+    (void)observe(&counts->base, record, record + n);
     range_counts_divide(counts, 3, begins);
     for (size_t i = 0; i < 3; i++) assert_int_equal(begins[i].tid, 0);
-    unobserve(range_counts_observer(counts));
+    unobserve(&counts->base);
 }

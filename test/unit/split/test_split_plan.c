@@ -143,7 +143,7 @@ TEST(test_ranges_are_those_of_the_counts)
         for (size_t i = rng_below(&rng, 200); i > 0; i--) {
             int32_t tid = (int32_t)rng_below(&rng, N_REFS);
             size_t n = put_at(&rng, rec, tid, (int32_t)rng_below(&rng, (size_t)lengths[tid]));
-            (void)observe(range_counts_observer(counts), rec, rec + n);
+            (void)observe(&counts->base, rec, rec + n);
         }
         split_plan_set_ranges(plan, counts);
         CHECK(&rng, plan->n_groups == n_ranges + 1);
@@ -151,7 +151,7 @@ TEST(test_ranges_are_those_of_the_counts)
                         strlen(groups->all[n_ranges - 1].title));
         check_cursor(&rng, plan);
         check_begins(&rng, plan, header, n_ranges);
-        unobserve(range_counts_observer(counts));
+        unobserve(&counts->base);
         split_plan_destroy(plan);
     }
 }
