@@ -61,8 +61,9 @@ struct bam_index {
     enum bam_index_format format;
     struct bam_index_shape shape;
     int32_t n_refs;
-    struct byte_buffer out;             /* the file so far: its head and the finished references;
-                                           not compressed */
+    /* The file so far: its head and the finished references. In a CSI, the bytes that fill BGZF
+       blocks are compressed and moved to `packed`. */
+    struct byte_buffer out, packed;
     int32_t n_finished;
     uint64_t n_unplaced;
     uint64_t end;                       /* of the last output chunk */
@@ -156,6 +157,23 @@ static void put_empty_refs(struct bam_index *index, int32_t up_to)
     size_t n = (size_t)(up_to - index->n_finished) * (index->format == BAM_INDEX_BAI ? 8 : 4);
     memset(byte_buffer_append(&index->out, n), 0, n);
     index->n_finished = up_to;
+}
+
+/* Compresses bytes of a CSI into BGZF blocks: all bytes, or only those that fill whole blocks.
+   Returns 0, or -1 after a message. */
+static int pack_blocks(struct bam_index *index, bool all)
+{
+    static const struct bgzf_method method = {.level = -1, .is_text = true};
+    struct byte_buffer *out = &index->out;
+    size_t n_left = all ? 0 : out->n_bytes % BGZF_PAYLOAD_BYTES, n = out->n_bytes - n_left;
+    if (n == 0) return 0;
+    if (bgzf_append(&index->packed, method, out->bytes, n) < 0) {
+        diag_error("a block of the index cannot be compressed; please report this");
+        return -1;
+    }
+    memmove(out->bytes, out->bytes + n, n_left);
+    out->n_bytes = n_left;
+    return 0;
 }
 
 /* ---- the current reference ---- */
@@ -303,10 +321,10 @@ static void put_pseudo_bin(struct bam_index *index, uint64_t end)
 }
 
 /* Ends the current reference, if there is one, at `end` in the file: appends it to the index
-   file. */
-static void finish_ref(struct bam_index *index, uint64_t end)
+   file. Returns 0, or -1 after a message. */
+static int finish_ref(struct bam_index *index, uint64_t end)
 {
-    if (!index->ref_open) return;
+    if (!index->ref_open) return 0;
     khash_t(bin) *table = make_table(index);
     fill_windows(index);
     join_small_bins(index, table);
@@ -326,17 +344,20 @@ static void finish_ref(struct bam_index *index, uint64_t end)
     kh_destroy(bin, table);
     index->ref_open = false;
     index->n_finished++;
+    return index->format == BAM_INDEX_CSI ? pack_blocks(index, false) : 0;
 }
 
-static void begin_ref(struct bam_index *index, int32_t tid, uint64_t begin)
+/* Returns 0, or -1 after a message. */
+static int begin_ref(struct bam_index *index, int32_t tid, uint64_t begin)
 {
-    finish_ref(index, begin);
+    if (finish_ref(index, begin) < 0) return -1;
     put_empty_refs(index, tid);
     index->ref_open = true;
     index->begin = begin;
     index->n_mapped = index->n_unmapped = 0;
     index->n_bins = index->n_chunks = index->n_windows = 0;
     for (int i = 0; i <= index->shape.depth; i++) index->level_bin[i] = -1;
+    return 0;
 }
 
 /* ---- creating and destroying ---- */
@@ -361,6 +382,7 @@ void bam_index_destroy(struct bam_index *index)
     free(index->chunks);
     free(index->windows);
     free(index->out.bytes);
+    free(index->packed.bytes);
     free(index);
 }
 
@@ -380,13 +402,13 @@ int bam_index_append(struct bam_index *index, const struct bam_index_part *part,
                        "report this");
             return -1;
         }
-        if (!goes_on) begin_ref(index, ref->tid, base + ref->begin);
+        if (!goes_on && begin_ref(index, ref->tid, base + ref->begin) < 0) return -1;
         index->n_mapped += ref->n_mapped;
         index->n_unmapped += ref->n_unmapped;
         for (size_t k = 0; k < ref->n_chunks; k++) add_chunk(index, chunk++, base);
         for (size_t k = 0; k < ref->n_windows; k++) add_windows(index, windows++, base);
     }
-    if (part->n_unplaced > 0) finish_ref(index, base + part->unplaced_begin);
+    if (part->n_unplaced > 0 && finish_ref(index, base + part->unplaced_begin) < 0) return -1;
     index->n_unplaced += part->n_unplaced;
     index->end = base + part->end;
     return 0;
@@ -396,19 +418,14 @@ int bam_index_append(struct bam_index *index, const struct bam_index_part *part,
 
 int bam_index_write(struct bam_index *index, struct output_path *path)
 {
-    static const struct bgzf_method method = {.level = -1, .is_text = true};
-    struct byte_buffer packed = {0}, *file = &index->out;
-    finish_ref(index, index->end);
+    struct byte_buffer *file = &index->out;
+    if (finish_ref(index, index->end) < 0) return -1;
     put_empty_refs(index, index->n_refs);
     put64(index, index->n_unplaced);
     if (index->format == BAM_INDEX_CSI) {
-        if (bgzf_append(&packed, method, file->bytes, file->n_bytes) < 0)
-            diag_error("a block of the index cannot be compressed; please report this");
-        else
-            byte_buffer_copy(&packed, bgzf_end_block, BGZF_END_BYTES);
-        file = &packed;
+        if (pack_blocks(index, true) < 0) return -1;
+        file = &index->packed;
+        byte_buffer_copy(file, bgzf_end_block, BGZF_END_BYTES);
     }
-    int r = file->n_bytes > 0 ? output_path_save(path, file->bytes, file->n_bytes) : -1;
-    free(packed.bytes);
-    return r;
+    return output_path_save(path, file->bytes, file->n_bytes);
 }

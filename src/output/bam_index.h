@@ -2,8 +2,9 @@
  * bam_index.h -- makes the BAI or CSI index of the output while the output is written.
  *
  * Workers collect parts (bam_index_part.h), one for each output chunk. The writer appends them in
- * order. When a reference is complete, its bytes of the index file are made. So writing the index
- * at the end takes 1 to 35 ms for a million short reads, and 0.2 s to compress a CSI.
+ * order. When a reference is complete, its bytes of the index file are made; in a CSI, those that
+ * fill blocks are compressed. For a million short reads the bytes take 1 to 35 ms, and to compress
+ * a CSI takes 0.2 s.
  *
  * The result is byte for byte that of `samtools index` for the same file (htslib 1.16 and 1.24; CSI
  * is compared before compression), with two exceptions. When htslib indexes SAM, it counts a mapped
@@ -13,7 +14,7 @@
  * the file offset of its output chunk is known; write, once; destroy, also after a failure.
  *
  * Memory: the size of the index file so far, at most 4.7 MB for a human genome; and for the current
- * reference 40 bytes for each chunk, 48 for each bin, and 8 for each window.
+ * reference its size in the index, 40 bytes for each chunk, 48 for each bin, and 8 for each window.
  * Threads: one at a time. Errors: -1 or NULL after a message.
  */
 #ifndef ROCKSORT_OUTPUT_BAM_INDEX_H

@@ -12,11 +12,13 @@
  * records that follow one with a deletion or an intron: their intervals begin before the last one.
  * These go to a second list, which is in order again, mostly, and is merged into the first one when
  * it has grown. Records may reach into later output chunks, so combine, which gets the parts in
- * order, keeps the intervals that end after the last record begins. Of all other intervals it only
- * needs the total length.
+ * order, merges the intervals that begin before earlier records end, and keeps those that end after
+ * the last record begins. Of all other intervals it only needs the total length, which the worker
+ * has computed: combine runs in one thread.
  *
  * Memory: 56 bytes for each reference that has records; 16 bytes for each interval. A part has at
- * most as many intervals as its CIGARs have operations.
+ * most as many intervals as its CIGARs have operations; combine keeps those that end after the last
+ * record begins.
  */
 #include "stats/count_kinds.h"
 
@@ -68,6 +70,7 @@ struct coverage_part {
     /* Intervals of the first and the last reference, which may overlap those of other parts. If
        both are the same reference, `first` is empty. */
     struct intervals first, last;
+    uint64_t n_first, n_last;   /* positions in these lists; n_last: set at the end */
     struct intervals late;      /* of the last one: they begin before those in `last` */
 };
 
@@ -98,22 +101,21 @@ static inline void append(struct intervals *list, int64_t begin, int64_t end)
     list->at[list->n++] = (struct interval){begin, end};
 }
 
-/* The number of positions in the first n intervals, which do not touch each other. */
-static uint64_t count_positions(const struct intervals *list, size_t n)
+/* The number of positions in n intervals, which do not touch each other. */
+static uint64_t count_positions(const struct interval *at, size_t n)
 {
     uint64_t sum = 0;
-    for (size_t i = 0; i < n; i++) sum += (uint64_t)(list->at[i].end - list->at[i].begin);
+    for (size_t i = 0; i < n; i++) sum += (uint64_t)(at[i].end - at[i].begin);
     return sum;
 }
 
-/* Merges the intervals of `others`, which are sorted, into a list. */
-static void merge(struct intervals *list, const struct intervals *others)
+/* Merges n other intervals, which are sorted, into a list. */
+static void merge(struct intervals *list, const struct interval *others, size_t n)
 {
+    if (n == 0) return;
     struct intervals both = {0};
-    const struct interval *a = list->at, *end_a = a + list->n, *b = others->at,
-                          *end_b = b + others->n;
-    if (a == end_a && b == end_b) return;
-    both.at = xmalloc((both.room = list->n + others->n) * sizeof *both.at);
+    const struct interval *a = list->at, *end_a = a + list->n, *b = others, *end_b = b + n;
+    both.at = xmalloc((both.room = list->n + n) * sizeof *both.at);
     while (a < end_a || b < end_b) {
         const struct interval *next =
             b == end_b || (a < end_a && a->begin <= b->begin) ? a++ : b++;
@@ -153,7 +155,7 @@ static void settle(struct coverage_part *part)
 {
     if (part->late.n == 0) return;
     qsort(part->late.at, part->late.n, sizeof *part->late.at, compare_begin);
-    merge(&part->last, &part->late);
+    merge(&part->last, part->late.at, part->late.n);
     part->late.n = 0;
 }
 
@@ -161,13 +163,14 @@ static void settle(struct coverage_part *part)
 static void end_ref(struct coverage_part *part)
 {
     settle(part);
+    uint64_t n_covered = count_positions(part->last.at, part->last.n);
     if (part->n_refs > 1) {
-        part->refs[part->n_refs - 1].sums.n_covered =
-            count_positions(&part->last, part->last.n);
+        part->refs[part->n_refs - 1].sums.n_covered = n_covered;
         part->last.n = 0;
         return;
     }
     part->first = part->last;
+    part->n_first = n_covered;
     part->last = (struct intervals){0};
 }
 
@@ -312,6 +315,7 @@ static void end(struct record_observer *observer, void *arg)
     struct coverage_part *part = arg;
     (void)observer;
     settle(part);
+    part->n_last = count_positions(part->last.at, part->last.n);
 }
 
 /* ---- the sum ---- */
@@ -334,19 +338,30 @@ static void close_intervals(struct coverage *sum, int64_t pos)
     size_t n = open->n;
     while (n > 0 && open->at[n - 1].end > pos) n--;
     if (n == 0) return;
-    sum->refs[sum->tid].n_covered += count_positions(open, n);
+    sum->refs[sum->tid].n_covered += count_positions(open->at, n);
     open->n -= n;
     memmove(open->at, open->at + n, open->n * sizeof *open->at);
 }
 
-/* Joins the intervals of a part on a reference. Records of later parts begin at or after
-   last_pos. */
-static void join(struct coverage *sum, int32_t tid, const struct intervals *list, int64_t last_pos)
+/* Joins the intervals of a part on a reference, which have n_positions positions. Records of later
+   parts begin at or after last_pos. */
+static void join(struct coverage *sum, int32_t tid, const struct intervals *list,
+                 uint64_t n_positions, int64_t last_pos)
 {
     if (sum->tid != tid) close_intervals(sum, INT64_MAX);
     sum->tid = tid;
-    merge(&sum->open, list);
-    close_intervals(sum, last_pos);
+    struct intervals *open = &sum->open;
+    size_t n_touched = 0, n_closed = list->n;   /* earlier records may touch the first n_touched */
+    if (open->n > 0) {
+        int64_t reach = open->at[open->n - 1].end;
+        while (n_touched < list->n && list->at[n_touched].begin <= reach) n_touched++;
+        merge(open, list->at, n_touched);
+        close_intervals(sum, last_pos);
+    }
+    while (n_closed > n_touched && list->at[n_closed - 1].end > last_pos) n_closed--;
+    sum->refs[tid].n_covered += n_positions - count_positions(list->at, n_touched) -
+                                count_positions(list->at + n_closed, list->n - n_closed);
+    for (size_t i = n_closed; i < list->n; i++) append(open, list->at[i].begin, list->at[i].end);
 }
 
 static int combine(struct record_observer *observer, void *arg)
@@ -355,9 +370,9 @@ static int combine(struct record_observer *observer, void *arg)
     const struct coverage_part *part = arg;
     for (size_t i = 0; i < part->n_refs; i++)
         add_sums(&sum->refs[part->refs[i].tid], &part->refs[i].sums);
-    if (part->n_refs > 1) join(sum, part->refs[0].tid, &part->first, INT64_MAX);
+    if (part->n_refs > 1) join(sum, part->refs[0].tid, &part->first, part->n_first, INT64_MAX);
     if (part->n_refs > 0)
-        join(sum, part->refs[part->n_refs - 1].tid, &part->last, part->last_pos);
+        join(sum, part->refs[part->n_refs - 1].tid, &part->last, part->n_last, part->last_pos);
     discard(arg);
     return 0;
 }

@@ -126,6 +126,20 @@ class Memory(CliTest):
                 with open(self.path("coverage"), encoding="ascii") as file:
                     self.assertIn(f"\t{n}\t", file.read())
 
+    def test_a_large_index_stays_within_the_limit(self):
+        """A read in each of two million windows: 80 MB of CSI before compression."""
+        refs = [(f"c{i}", 1 << 29) for i in range(64)]
+        records = [bamfile.record("", 0, 0, pos) for pos in range(0, 1 << 29, 1 << 14)]
+        batch = bytearray().join(records)
+        with open(self.path("in.bam"), "wb") as file:
+            file.write(bamfile.bgzf_block(bamfile.bam_header(bamfile.sq_text(refs), refs)))
+            for tid in range(len(refs)):
+                batch[4::len(records[0])] = bytes([tid]) * len(records)
+                file.write(b"".join(bamfile.bgzf_blocks(bytes(batch))))
+            file.write(bamfile.EOF_BLOCK)
+        self.assert_peak(16, "-@", "1", "--max-memory", "16M", "-l", "1", "--write-index", "-o",
+                         self.path("out.bam"), self.path("in.bam"))
+
     def test_hundreds_of_runs_stay_within_the_limit(self):
         source = self.simulate("150K")
         for budget in (500_000, 2_000_000):
