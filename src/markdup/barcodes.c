@@ -48,7 +48,8 @@ struct cluster_search {
 };
 
 struct barcodes {
-    struct barcode_limits limits;
+    struct barcode_room *room;
+    bool has_lock;
     struct external_sort *sort, *to;
     struct item_writer writer;
     struct barcode_list list;
@@ -186,17 +187,26 @@ static int join_list(struct barcode_list *list, const struct threads *threads)
 
 /* ---- reads ---- */
 
-struct barcodes *barcodes_create(struct external_sort *sort, const struct barcode_limits *limits)
+struct barcodes *barcodes_create(struct external_sort *sort, struct barcode_room *room)
 {
     struct barcodes *b = xcalloc(1, sizeof *b);
-    b->limits = *limits;
+    b->room = room;
     b->sort = sort;
     return b;
+}
+
+static void give_room_back(struct barcodes *b)
+{
+    if (!b->has_lock) return;
+    release_list(&b->list);
+    b->has_lock = false;
+    (void)pthread_mutex_unlock(&b->room->lock);
 }
 
 void barcodes_destroy(struct barcodes *b)
 {
     if (!b) return;
+    give_room_back(b);
     external_sort_destroy(b->sort);
     release_list(&b->list);
     free(b);
@@ -217,13 +227,20 @@ static size_t bytes_of_barcodes(const struct barcodes *b, uint64_t n)
     return (size_t)n * (BARCODE_LIST_BYTES + b->list.n_bytes + b->list.n_bytes / 4);
 }
 
+static bool has_room(struct barcodes *b)
+{
+    size_t n_bytes = bytes_of_barcodes(b, b->list.n + 1);
+    if (n_bytes > b->room->small_bytes && !b->has_lock)
+        b->has_lock = pthread_mutex_lock(&b->room->lock) == 0;
+    return n_bytes <= b->room->small_bytes || n_bytes <= b->room->most_bytes;
+}
+
 /* Lists the barcode of a read; if memory does not suffice for a new one, counts it in n_lacking. */
 static void list_barcode(struct barcodes *b, const uint8_t *text)
 {
     size_t n_bytes = b->list.n_bytes, n = b->list.n;
     bool is_listed = n > 0 && memcmp(text_of(&b->list, n - 1), text, n_bytes) == 0;
-    if (b->n_lacking == 0 &&
-        (is_listed || bytes_of_barcodes(b, n + 1) <= b->limits.most_bytes)) {
+    if (b->n_lacking == 0 && (is_listed || has_room(b))) {
         add_to_list(&b->list, text);
         return;
     }
@@ -239,8 +256,7 @@ static int report_lack_of_room(const struct barcodes *b)
     diag_error("%" PRIu64 " different barcodes are at position %" PRId64 " of reference %" PRId32
                ": to join those with mismatches --markdup needs --max-memory %zuM",
                n, read_moment_position(&b->moment) + 1, read_moment_reference(&b->moment) + 1,
-               bytes_of_barcodes(b, n) / MIB * b->limits.n_threads * ALL_BYTES_PER_LIST_BYTE +
-                   OTHER_MIB);
+               bytes_of_barcodes(b, n) / MIB * ALL_BYTES_PER_LIST_BYTE + OTHER_MIB);
     return -1;
 }
 
@@ -249,6 +265,7 @@ static int list_read(void *arg, const uint8_t *item, bool is_first)
     struct barcodes *b = arg;
     struct item_read read;
     if (is_first) {
+        give_room_back(b);
         memcpy(b->key, item, LIST_KEY_BYTES);
         b->list.n = b->n_lacking = b->number = 0;
         b->list.n_bytes = b->key[ITEM_KEY_BYTES];
@@ -257,13 +274,13 @@ static int list_read(void *arg, const uint8_t *item, bool is_first)
     item_get_read(&at, &read);
     b->moment = read.moment;
     if (b->list.n_bytes > 0 && !read.is_found) list_barcode(b, text);
-    return thread_pool_failed(b->limits.threads) ? -1 : 0;
+    return thread_pool_failed(b->room->threads) ? -1 : 0;
 }
 
 static int join_listed(void *arg)
 {
     struct barcodes *b = arg;
-    return b->n_lacking > 0 ? report_lack_of_room(b) : join_list(&b->list, b->limits.threads);
+    return b->n_lacking > 0 ? report_lack_of_room(b) : join_list(&b->list, b->room->threads);
 }
 
 /* ---- reads ---- */
@@ -286,7 +303,7 @@ static int add_joined(void *arg, const uint8_t *item, size_t n_bytes)
     item_begin(&b->writer);
     item_put_key(&b->writer, joined_key(b));
     item_put_bytes(&b->writer, rest, (size_t)(item + n_bytes - rest));
-    return thread_pool_failed(b->limits.threads) ? -1 : item_add(&b->writer, b->to);
+    return thread_pool_failed(b->room->threads) ? -1 : item_add(&b->writer, b->to);
 }
 
 int barcodes_join(struct barcodes *b, struct external_sort *to)
@@ -295,6 +312,7 @@ int barcodes_join(struct barcodes *b, struct external_sort *to)
         .key_bytes = LIST_KEY_BYTES, .look = list_read, .decide = join_listed, .take = add_joined};
     b->to = to;
     int r = item_groups_visit(b->sort, &visitor, b);
+    give_room_back(b);
     external_sort_clear(b->sort);
     return r;
 }

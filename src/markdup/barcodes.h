@@ -11,7 +11,8 @@
  * barcodes would merge all molecules at deep positions, where most possible barcodes occur. Both
  * reads of a pair get the same result, because they see the same barcodes with the same counts.
  *
- * Order of calls: create; add; join, which removes all reads; destroy. Threads: one at a time.
+ * Order of calls: create; add; join, which removes all reads; destroy. Threads: one at a time;
+ * several objects may share a barcode_room.
  */
 #ifndef ROCKSORT_MARKDUP_BARCODES_H
 #define ROCKSORT_MARKDUP_BARCODES_H
@@ -21,17 +22,19 @@
 
 struct barcodes;
 
-struct barcode_limits {
+/* Limits the memory for the distinct barcodes of one key. A job that needs more than small_bytes
+   takes the lock, and may then use most_bytes. More barcodes are an error. */
+struct barcode_room {
     const struct threads *threads; /* joining stops when this has failed */
-    unsigned n_threads;            /* that join at the same time; for the message */
-    size_t most_bytes;             /* for the distinct barcodes of one key; more are an error */
+    pthread_mutex_t lock;
+    size_t small_bytes, most_bytes;
 };
 
 /* Memory for a barcode, in addition to 5/4 of its length. */
 enum { BARCODE_LIST_BYTES = 44 };
 
 /* Takes ownership of the sort. */
-struct barcodes *barcodes_create(struct external_sort *sort, const struct barcode_limits *limits);
+struct barcodes *barcodes_create(struct external_sort *sort, struct barcode_room *room);
 
 /* NULL is accepted. */
 void barcodes_destroy(struct barcodes *barcodes);

@@ -23,7 +23,7 @@ enum {
     MAX_PARTS = 8,
     FILTER_READ_ENDS_BYTES = 2, /* for each byte of a filter: some 12 bits for each item */
     MIN_FILTER_BYTES = 64,
-    MIN_BARCODE_BYTES = 1 << 20, /* of all jobs, for 20,000 barcodes */
+    MIN_BARCODE_BYTES = 1 << 20, /* for 20,000 barcodes of one key */
 };
 
 struct resolution;
@@ -56,6 +56,7 @@ struct resolution {
     struct steps steps;         /* of this pass over all partitions */
     pthread_mutex_t lock;       /* only for appending to names and sent */
     struct resolve_shares shares;
+    struct barcode_room barcode_room;
 };
 
 static const struct resolve_settings *settings_of(const struct resolver *resolver)
@@ -69,10 +70,10 @@ struct resolve_shares resolve_share(size_t memory_bytes, unsigned n_threads, boo
     struct resolve_shares shares = {.job_bytes = of_job, .filter_bytes = part,
                                     .sort_bytes = of_job - part};
     if (!joins_barcodes) return shares;
+    shares.small_bytes = part;
     shares.sort_bytes = 7 * part;
-    shares.barcode_bytes = 7 * part;
-    if (shares.barcode_bytes < MIN_BARCODE_BYTES / n_threads)
-        shares.barcode_bytes = MIN_BARCODE_BYTES / n_threads;
+    shares.barcode_bytes = 7 * part * n_threads;
+    if (shares.barcode_bytes < MIN_BARCODE_BYTES) shares.barcode_bytes = MIN_BARCODE_BYTES;
     return shares;
 }
 
@@ -426,8 +427,7 @@ static void create_sets(struct resolver *resolver)
     const struct resolve_sets_settings sets = {
         .rules = settings_of(resolver)->rules,
         .sort = sort_settings(resolver),
-        .barcode_limits = {settings_of(resolver)->threads, settings_of(resolver)->n_threads,
-                           resolver->resolution->shares.barcode_bytes},
+        .barcode_room = &resolver->resolution->barcode_room,
         .take = take_duplicate,
         .take_count = take_count,
         .send = send_item,
@@ -455,7 +455,11 @@ int resolve_duplicates(const struct resolve_settings *s, uint64_t *file_bytes)
         .settings = s,
         .shares = resolve_share(s->memory_bytes, s->n_threads, s->rules->barcode_mismatches > 0),
     };
+    resolution.barcode_room = (struct barcode_room){.threads = s->threads,
+                                                    .small_bytes = resolution.shares.small_bytes,
+                                                    .most_bytes = resolution.shares.barcode_bytes};
     (void)pthread_mutex_init(&resolution.lock, NULL);
+    (void)pthread_mutex_init(&resolution.barcode_room.lock, NULL);
     resolution.resolvers = xcalloc(s->n_threads, sizeof *resolution.resolvers);
     for (unsigned i = 0; i < s->n_threads; i++)
         resolution.resolvers[i].resolution = &resolution;
@@ -475,5 +479,6 @@ int resolve_duplicates(const struct resolve_settings *s, uint64_t *file_bytes)
     }
     free(resolution.resolvers);
     (void)pthread_mutex_destroy(&resolution.lock);
+    (void)pthread_mutex_destroy(&resolution.barcode_room.lock);
     return r;
 }

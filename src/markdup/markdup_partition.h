@@ -41,7 +41,8 @@ struct resolve_settings {
 struct resolve_shares {
     size_t job_bytes;                /* memory_bytes / n_threads */
     size_t filter_bytes, sort_bytes; /* of each job */
-    size_t barcode_bytes;            /* of each job, for barcodes of one key */
+    size_t small_bytes;              /* of each job, for barcodes of one key */
+    size_t barcode_bytes;            /* for a key that needs more, one at a time; at least 1 MiB */
 };
 
 struct resolve_shares resolve_share(size_t memory_bytes, unsigned n_threads, bool joins_barcodes);

@@ -212,32 +212,55 @@ static void sort_by_stream(struct read_ends_gather *gather)
         gather->order[ends[gather->streams[i]]++] = (uint32_t)i;
 }
 
+enum { SIZE_BYTES = sizeof(uint32_t), HEAD_BYTES = sizeof(uint16_t) + SIZE_BYTES };
+
+/* Encodes the chunk that begins at number `from` of the order, after the *n_bytes of the chunks
+   before it, preceded by its stream and size. Returns where the next chunk begins. */
+static size_t encode_chunk(struct read_ends_gather *gather, size_t from, uint64_t label,
+                           size_t *n_bytes)
+{
+    uint16_t stream = gather->streams[gather->order[from]];
+    struct read_ends_coder coder = {0};
+    size_t begin = *n_bytes, end = begin + HEAD_BYTES, i;
+    xgrow(&gather->chunks, &gather->chunks_room, end + VARINT_MAX_BYTES, end, 1);
+    end = (size_t)(put_varint(gather->chunks + end, label) - gather->chunks);
+    for (i = from; i < gather->n && gather->streams[gather->order[i]] == stream; i++) {
+        xgrow(&gather->chunks, &gather->chunks_room, end + READ_ENDS_MAX_BYTES, end, 1);
+        if (i + AHEAD < gather->n) __builtin_prefetch(&gather->items[gather->order[i + AHEAD]]);
+        struct read_ends *ends = &gather->items[gather->order[i]];
+        if (ends->name) ends->name = gather->names + (uintptr_t)ends->name - 1;
+        end = (size_t)(read_ends_encode(&coder, ends, gather->chunks + end) - gather->chunks);
+    }
+    (void)put_u32(put_u16(gather->chunks + begin, stream), end - begin - HEAD_BYTES);
+    *n_bytes = end;
+    return i;
+}
+
+static int append_chunks(const uint8_t *at, const uint8_t *end, struct tape_set *to)
+{
+    int r = 0;
+    while (r == 0 && at < end) {
+        unsigned stream = get_u16(at);
+        const uint8_t *chunk = at + HEAD_BYTES - SIZE_BYTES; /* a tape has the size, too */
+        size_t n_bytes = SIZE_BYTES + get_u32(chunk);
+        r = tape_set_append(to, stream, chunk, n_bytes);
+        at = chunk + n_bytes;
+    }
+    return r;
+}
+
+/* All chunks are encoded first, because one lock for each of these few reads would be slow. */
 int read_ends_gather_end(struct read_ends_gather *gather, uint64_t label, struct tape_set *to,
                          pthread_mutex_t *lock)
 {
-    enum { SIZE_BYTES = sizeof(uint32_t) }; /* before each chunk */
-    int r = 0;
+    size_t n_bytes = 0;
+    if (gather->n == 0) return 0;
     sort_by_stream(gather);
-    for (size_t from = 0, i; from < gather->n && r == 0; from = i) {
-        uint16_t stream = gather->streams[gather->order[from]];
-        struct read_ends_coder coder = {0};
-        xgrow(&gather->chunk, &gather->chunk_room, SIZE_BYTES + VARINT_MAX_BYTES, 0, 1);
-        size_t n_bytes = (size_t)(put_varint(gather->chunk + SIZE_BYTES, label) - gather->chunk);
-        for (i = from; i < gather->n && gather->streams[gather->order[i]] == stream; i++) {
-            xgrow(&gather->chunk, &gather->chunk_room, n_bytes + READ_ENDS_MAX_BYTES, n_bytes, 1);
-            if (i + AHEAD < gather->n)
-                __builtin_prefetch(&gather->items[gather->order[i + AHEAD]]);
-            struct read_ends *ends = &gather->items[gather->order[i]];
-            if (ends->name) ends->name = gather->names + (uintptr_t)ends->name - 1;
-            uint8_t *end = read_ends_encode(&coder, ends, gather->chunk + n_bytes);
-            n_bytes = (size_t)(end - gather->chunk);
-        }
-        (void)put_u32(gather->chunk, n_bytes - SIZE_BYTES);
-        (void)pthread_mutex_lock(lock);
-        r = tape_set_append(to, stream, gather->chunk, n_bytes);
-        (void)pthread_mutex_unlock(lock);
-    }
+    for (size_t i = 0; i < gather->n;) i = encode_chunk(gather, i, label, &n_bytes);
     gather->n = gather->names_bytes = 0;
+    (void)pthread_mutex_lock(lock);
+    int r = append_chunks(gather->chunks, gather->chunks + n_bytes, to);
+    (void)pthread_mutex_unlock(lock);
     return r;
 }
 
@@ -247,7 +270,7 @@ void read_ends_gather_release(struct read_ends_gather *gather)
     free(gather->streams);
     free(gather->order);
     free(gather->names);
-    free(gather->chunk);
+    free(gather->chunks);
     *gather = (struct read_ends_gather){0};
 }
 

@@ -39,17 +39,17 @@ struct read_ends_gather {
     uint16_t *streams;          /* one for each item */
     uint32_t *order;
     uint8_t *names; /* `name` is an offset here, from 1, as a pointer */
-    uint8_t *chunk;
-    size_t n, room, streams_room, order_room, chunk_room;
+    uint8_t *chunks;
+    size_t n, room, streams_room, order_room, chunks_room;
     size_t names_bytes, names_room;
 };
 
 /* Adds read ends, whose index and ordinal are set. */
 void read_ends_gather_add(struct read_ends_gather *gather, const struct read_ends *ends);
 
-/* Appends the gathered read ends as chunks to tapes, of which there are READ_ENDS_N_STREAMS, each
-   with the lock held, and removes them from `gather`. The label identifies their run. Returns 0, or
-   -1 after a message. */
+/* Appends the gathered read ends as chunks to tapes, of which there are READ_ENDS_N_STREAMS, with
+   the lock held once for all, and removes them from `gather`. The label identifies their run.
+   Returns 0, or -1 after a message. */
 int read_ends_gather_end(struct read_ends_gather *gather, uint64_t label, struct tape_set *to,
                          pthread_mutex_t *lock);
 

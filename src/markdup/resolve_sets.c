@@ -73,7 +73,7 @@ struct resolve_sets *resolve_sets_create(const struct resolve_sets_settings *set
     sets->singles = create_sort(settings, 2);
     sets->pairs = create_sort(settings, sets->joins ? 2 : sets->needs_sets ? 4 : 6);
     if (sets->joins)
-        sets->barcodes = barcodes_create(create_sort(settings, 2), &settings->barcode_limits);
+        sets->barcodes = barcodes_create(create_sort(settings, 2), settings->barcode_room);
     if (rules->optical_distance > 0 && rules->checks_chains)
         sets->optical = create_sort(settings, 2);
     return sets;

@@ -27,7 +27,7 @@ struct resolve_sets;
 struct resolve_sets_settings {
     const struct markdup_rules *rules;
     struct external_sort_settings sort; /* its memory limit is that of the whole object */
-    struct barcode_limits barcode_limits;
+    struct barcode_room *barcode_room;
     /* Receives a duplicate whose is_optical is final, and the name of its original read. */
     int (*take)(void *arg, const struct item_read *read, struct read_name original);
     /* Receives the number of reads in the set of a best read, if it is more than one. */

@@ -458,22 +458,26 @@ class Refused(MarkdupTest):
         self.refuse(mated("other", scored) + good + mated("bad", []), "read 'bad' has no tag ms")
 
     def test_too_many_barcodes_are_refused(self):
-        """Only the different barcodes of one key must fit into memory."""
+        """Only the different barcodes of one key must fit into memory; one job may use that of all."""
         def lines(n_barcodes):
             return [read(f"q{i:06}", 0, 9, tags=["RX:Z:" + "".join(
                 "ACGT"[i % n_barcodes >> shift & 3] for shift in range(0, 16, 2))])
                     for i in range(60_000)]
         options = ["--markdup=--barcode-tag RX --barcode-mismatches 1", "-o", self.path("out.bam")]
         source = self.write("in.sam", HEADER + "\n".join(lines(50_000)) + "\n")
-        result = self.rocksort(*options, source, budget=1_000_000)
-        self.assert_error(result, "50000 different barcodes are at position 9 of reference 1",
-                          "--max-memory")
-        self.assertFalse(os.path.exists(self.path("out.bam")))
-        megabytes = int(re.search(r"--max-memory (\d+)M", result.err).group(1))
-        self.assertLess(megabytes, 30)
-        self.sort_ok(*options, "--max-memory", f"{megabytes}M", source)
-        source = self.write("few.sam", HEADER + "\n".join(lines(10_000)) + "\n")
-        self.sort_ok(*options, source, budget=1_000_000)
+        few = self.write("few.sam", HEADER + "\n".join(lines(10_000)) + "\n")
+        for threads, budget in (("1", 1_000_000), ("8", 4_000_000)): # of 8 threads 4 join
+            with self.subTest(threads=threads):
+                command = ["-@", threads, *options]
+                result = self.rocksort(*command, source, budget=budget)
+                self.assert_error(result, "50000 different barcodes are at position 9 of reference 1",
+                                  "--max-memory")
+                self.assertFalse(os.path.exists(self.path("out.bam")))
+                megabytes = int(re.search(r"--max-memory (\d+)M", result.err).group(1))
+                self.assertLess(megabytes, 30)
+                self.sort_ok(*command, "--max-memory", f"{megabytes}M", source)
+                self.sort_ok(*command, few, budget=budget)
+                os.remove(self.path("out.bam"))
 
     def test_input_that_is_not_grouped_is_refused(self):
         """Reads of one name that do not stand together are taken for reads without mate, as samtools

@@ -191,10 +191,12 @@ static int try_to_resolve(const struct markdup_rules *rules, struct member *memb
 {
     static const char *const prefixes[] = {"./"};
     struct results results = {.members = members};
+    struct barcode_room room = {.threads = threads, .small_bytes = 40, .most_bytes = barcode_bytes};
+    (void)pthread_mutex_init(&room.lock, NULL);
     const struct resolve_sets_settings settings = {
         .rules = rules,
         .sort = {.memory_bytes = memory_bytes, .places = {prefixes, 1, NULL}},
-        .barcode_limits = {threads, 1, barcode_bytes},
+        .barcode_room = &room,
         .take = take,
         .take_count = take_count,
         .send = send,
@@ -204,6 +206,7 @@ static int try_to_resolve(const struct markdup_rules *rules, struct member *memb
     int r = resolve_all(sets, rules, &results, n);
     resolve_sets_destroy(sets);
     free(results.sent);
+    (void)pthread_mutex_destroy(&room.lock);
     return r;
 }
 
@@ -462,8 +465,9 @@ TEST(shares_of_all_jobs_are_not_more_than_the_memory)
         const struct resolve_shares plain = resolve_share(all, n, false);
         const struct resolve_shares joins = resolve_share(all, n, true);
         assert_true(n * (plain.filter_bytes + plain.sort_bytes) <= all);
-        assert_true(n * (joins.filter_bytes + joins.sort_bytes + joins.barcode_bytes) <= all);
-        assert_true(joins.sort_bytes > all / n / 3 && joins.barcode_bytes > all / n / 3);
+        assert_true(n * (joins.filter_bytes + joins.sort_bytes + joins.small_bytes) +
+                        joins.barcode_bytes <= all);
+        assert_true(joins.sort_bytes > all / n / 3 && joins.barcode_bytes > all / 3);
     }
 }
 
