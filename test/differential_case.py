@@ -117,10 +117,11 @@ class Deviation:
 
 
 def lacks_mate_reference(record):
-    """Whether the mate has no reference in the text of the record: RNEXT is *, or = beside *."""
-    rname, rnext = record.texts.get(2), record.texts.get(6)
+    """Whether the mate may have no reference in the text of the record: RNEXT is *, or = and RNAME is
+    * or unknown."""
+    rnext = record.texts.get(6)
     return (record.mate[0] < 0 or rnext == "*" or
-            (rname == "*" and (rnext == "=" or record.mate[0] == record.tid)))
+            (2 in record.texts and (rnext == "=" or record.mate[0] == record.tid)))
 
 
 # All known deviations. Besides, the @PG lines that the programs add are compared only by number,
