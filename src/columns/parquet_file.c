@@ -234,6 +234,7 @@ int parquet_file_add(struct parquet_file *file, const struct byte_buffer *metada
 {
     struct additions to = {.part = 0};
     int r = 0;
+    if (metadata->n_bytes == 0) return 0;
     const uint8_t *end = metadata->bytes + metadata->n_bytes;
     for (const uint8_t *at = metadata->bytes; at < end;) {
         const struct parquet_group *group = (const void *)at;

@@ -49,9 +49,9 @@ sam_hdr_t *sam_text_read_header(samFile *file, const char *name, bool *is_cut)
     kstring_t text = KS_INITIALIZE;
     bool is_read = read_header_text(file, &text) == 0;
     *is_cut = text.l > 0 && text.s[text.l - 1] != '\n';
-    bool is_text = text.l > 0 && strlen(text.s) == text.l;
-    char *complete = is_text ? header_complete_comments(text.s) : NULL;
-    sam_hdr_t *header = !is_read ? NULL
+    bool has_nul = text.l > 0 && strlen(text.s) < text.l;
+    char *complete = text.l > 0 && !has_nul ? header_complete_comments(text.s) : NULL;
+    sam_hdr_t *header = !is_read || has_nul ? NULL
                         : complete ? sam_hdr_parse(strlen(complete), complete)
                                    : sam_hdr_parse(text.l, text.l > 0 ? text.s : "");
     /* htslib builds its dictionary of reference names at the first use. This must happen before
@@ -62,6 +62,8 @@ sam_hdr_t *sam_text_read_header(samFile *file, const char *name, bool *is_cut)
     }
     if (!is_read)
         input_error_no_header(name);
+    else if (has_nul)
+        diag_error("the header of '%s' is damaged: it contains a NUL byte", name);
     else if (!header)
         input_error_header(name, text.s, true, *is_cut);
     free(complete);

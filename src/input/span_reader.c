@@ -50,6 +50,7 @@ int span_reader_fill(struct bam_reader *reader, struct record_span *span,
         shrink_packed(span, reader->span_bytes);
         return 0;
     }
+    if (span->packed_bytes == 0) return 0;      /* raw already */
     const uint8_t *block = span->packed, *end = block + span->packed_bytes;
     uint8_t *raw = span->memory + GAP_BYTES;
     while (block < end) {
@@ -62,8 +63,7 @@ int span_reader_fill(struct bam_reader *reader, struct record_span *span,
         raw += bgzf_block_raw_bytes(block, block_bytes);
         block += block_bytes;
     }
-    if (span->packed_bytes > 0)
-        speculative_scan_make(&span->guess, span->memory + GAP_BYTES, span->raw_bytes);
+    speculative_scan_make(&span->guess, span->memory + GAP_BYTES, span->raw_bytes);
     return 0;
 }
 
