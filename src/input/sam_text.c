@@ -54,9 +54,11 @@ sam_hdr_t *sam_text_read_header(samFile *file, const char *name, bool *is_cut)
     sam_hdr_t *header = !is_read || has_nul ? NULL
                         : complete ? sam_hdr_parse(strlen(complete), complete)
                                    : sam_hdr_parse(text.l, text.l > 0 ? text.s : "");
+    struct text line;
     /* htslib builds its dictionary of reference names at the first use. This must happen before
        threads share it. */
-    if (header && sam_hdr_name2tid(header, "*") < -1) {
+    if (header && (header_find_bad_line(header_whole_text(header), true, &line) ||
+                   sam_hdr_name2tid(header, "*") < -1)) {
         sam_hdr_destroy(header);
         header = NULL;
     }
