@@ -44,28 +44,41 @@ static int read_header_text(samFile *file, kstring_t *text)
     return first < EOF ? -1 : 0;
 }
 
+/* Lets htslib read a header from memory. Returns NULL if htslib refuses it, or mistakes a read
+   whose name begins with @ for FASTQ. */
+static sam_hdr_t *parse_header(const char *text, size_t n_bytes)
+{
+    if (n_bytes == 0) return sam_hdr_init();
+    hFILE *bytes = hopen("mem:", "r:", xmemdup(text, n_bytes), n_bytes);        /* frees the copy */
+    xalloc_require(bytes != NULL);
+    samFile *file = hts_hopen(bytes, "header", "r");
+    if (!file) {
+        hclose_abruptly(bytes);
+        return NULL;
+    }
+    sam_hdr_t *header = file->format.format == sam ? sam_hdr_read(file) : NULL;
+    (void)sam_close(file);                      /* nothing was written */
+    return header;
+}
+
 sam_hdr_t *sam_text_read_header(samFile *file, const char *name, bool *is_cut)
 {
     kstring_t text = KS_INITIALIZE;
     bool is_read = read_header_text(file, &text) == 0;
     *is_cut = text.l > 0 && text.s[text.l - 1] != '\n';
-    bool has_nul = text.l > 0 && strlen(text.s) < text.l;
-    char *complete = text.l > 0 && !has_nul ? header_complete_comments(text.s) : NULL;
-    sam_hdr_t *header = !is_read || has_nul ? NULL
-                        : complete ? sam_hdr_parse(strlen(complete), complete)
-                                   : sam_hdr_parse(text.l, text.l > 0 ? text.s : "");
-    struct text line;
+    bool is_text = text.l > 0 && strlen(text.s) == text.l;
+    char *complete = is_text ? header_complete_comments(text.s) : NULL;
+    sam_hdr_t *header = !is_read ? NULL
+                        : complete ? parse_header(complete, strlen(complete))
+                                   : parse_header(text.s, text.l);
     /* htslib builds its dictionary of reference names at the first use. This must happen before
        threads share it. */
-    if (header && (header_find_bad_line(header_whole_text(header), true, &line) ||
-                   sam_hdr_name2tid(header, "*") < -1)) {
+    if (header && sam_hdr_name2tid(header, "*") < -1) {
         sam_hdr_destroy(header);
         header = NULL;
     }
     if (!is_read)
         input_error_no_header(name);
-    else if (has_nul)
-        diag_error("the header of '%s' is damaged: it contains a NUL byte", name);
     else if (!header)
         input_error_header(name, text.s, true, *is_cut);
     free(complete);

@@ -391,11 +391,6 @@ class Sam(ErrorTest):
                     self.assert_error(self.rocksort("--verbosity", "0", source, stdin=stdin),
                                       f"{name}' is damaged: line 3, '", *mentions)
 
-    def test_header_of_sam_with_a_nul_byte_is_refused(self):
-        """References after it were once unknown, and their reads unmapped."""
-        source = self.write("in.sam", "@SQ\tSN:a\tLN:9\0\n" + SQ + LINES[0] + "\n")
-        self.assert_error(self.rocksort(source), "in.sam' is damaged: it contains a NUL byte")
-
     def test_without_header_a_read_whose_name_begins_with_at_is_refused(self):
         """htslib takes the first line alone for FASTQ; it was left out, with exit status 0."""
         unmapped = "r\t4\t*\t0\t0\t*\t*\t0\t0\tACGT\tIIII\n"
