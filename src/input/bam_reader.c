@@ -159,10 +159,9 @@ int bam_reader_check_reference(const htsFormat *options)
 static int check_lines(const struct bam_reader *reader)
 {
     const char *text = header_whole_text(reader->header);
-    const bool known_types = is_text(reader->hts);      /* htslib refuses others in SAM only */
     struct text line;
-    if (!header_find_bad_line(text, known_types, &line)) return 0;
-    input_error_header(reader->name, text, known_types, reader->header_is_cut);
+    if (!header_find_bad_line(text, false, &line)) return 0;
+    input_error_header(reader->name, text, false, reader->header_is_cut);
     return -1;
 }
 

@@ -22,7 +22,7 @@ static const char *const reach_names[] = {"none", "host", "all"};
 
 /* ---- locks ---- */
 
-enum file_lock file_lock_try(int fd)
+enum file_lock file_lock_try(int fd, bool waits)
 {
     enum { TRIES = 10, WAIT_MICROSECONDS = 20000 };
     for (int i = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; i++) {
@@ -30,7 +30,7 @@ enum file_lock file_lock_try(int fd)
                         errno == EINVAL;
         if (has_none) return FILE_LOCK_NONE;
         if (errno != EWOULDBLOCK) return FILE_LOCK_ERROR;
-        if (i == TRIES) return FILE_LOCK_BUSY;
+        if (!waits || i == TRIES) return FILE_LOCK_BUSY;
         (void)usleep(WAIT_MICROSECONDS);
     }
     return FILE_LOCK_HELD;

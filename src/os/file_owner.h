@@ -44,9 +44,9 @@ enum file_lock {
     FILE_LOCK_ERROR,            /* errno says why */
 };
 
-/* Tries for 0.2 seconds to lock an open file: a process that only checks the file holds its lock
-   for a moment. */
-enum file_lock file_lock_try(int fd);
+/* Tries to lock an open file. waits: for 0.2 seconds, because a process that only checks the file
+   holds its lock for a moment. */
+enum file_lock file_lock_try(int fd, bool waits);
 
 /* True if `name`, in the open directory dir_fd (or AT_FDCWD), still is the open file: the process
    that had the lock may have removed or renamed the file. */

@@ -48,7 +48,7 @@ enum output_leftover_state output_leftover_open_of_dead(const char *path,
     enum output_leftover_state state = OUTPUT_LEFTOVER_FOREIGN;
     if (fstat(left->fd, &left->st) == 0 && S_ISREG(left->st.st_mode) &&
         left->st.st_uid == geteuid()) {
-        enum file_lock lock = file_lock_try(left->fd);
+        enum file_lock lock = file_lock_try(left->fd, true);
         state = lock == FILE_LOCK_HELD   ? OUTPUT_LEFTOVER_DEAD
                 : lock == FILE_LOCK_NONE ? OUTPUT_LEFTOVER_UNKNOWN
                                          : OUTPUT_LEFTOVER_IN_USE;
@@ -147,7 +147,7 @@ void output_journal_create(struct output_journal_writer *w, const char *path, co
 {
     *w = (struct output_journal_writer){.text = KS_INITIALIZE};
     w->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (w->fd < 0 || file_lock_try(w->fd) == FILE_LOCK_ERROR || !getcwd(w->here, PATH_MAX))
+    if (w->fd < 0 || file_lock_try(w->fd, true) == FILE_LOCK_ERROR || !getcwd(w->here, PATH_MAX))
         w->error = errno;
     put(w, magic);
     put(w, output);

@@ -245,7 +245,7 @@ static void inherit(const struct output_path *path, int fd)
    hold the lock briefly, or may have removed the file as a leftover. */
 static int hold(const struct output_path *path, int fd)
 {
-    enum file_lock lock = file_lock_try(fd);
+    enum file_lock lock = file_lock_try(fd, true);
     if (lock == FILE_LOCK_NONE) return 0;
     if (lock == FILE_LOCK_HELD && file_lock_has_name(fd, AT_FDCWD, path->temporary)) return 0;
     if (lock != FILE_LOCK_ERROR) errno = ENOENT;

@@ -50,7 +50,7 @@ static int write_owner(int fd, enum file_lock lock)
 /* Locks a new file, if the file system has locks. Returns 0, or -1 with errno set. */
 static int lock_new_file(int fd)
 {
-    enum file_lock lock = file_lock_try(fd);
+    enum file_lock lock = file_lock_try(fd, true);
     return lock == FILE_LOCK_HELD || lock == FILE_LOCK_NONE ? write_owner(fd, lock) : -1;
 }
 
@@ -128,8 +128,8 @@ static void put_unknown_owner(struct checkpoint_dir *dir, const char *host,
                    texts[state][0], host, texts[state][1]);
 }
 
-/* Opens the file LOCK and locks it. */
-static int lock_dir(struct checkpoint_dir *dir, const char **problem)
+/* Opens the file LOCK and locks it. waits: as in file_lock_try. */
+static int lock_dir(struct checkpoint_dir *dir, bool waits, const char **problem)
 {
     struct stat held;
     dir->lock_fd = openat(dir->fd, TEMP_DIR_LOCK_NAME,
@@ -143,7 +143,7 @@ static int lock_dir(struct checkpoint_dir *dir, const char **problem)
         *problem = "is not a checkpoint of rocksort; --clean DIR lists those in DIR";
         return CHECKPOINT_FOREIGN;
     }
-    enum file_lock lock = file_lock_try(dir->lock_fd);
+    enum file_lock lock = file_lock_try(dir->lock_fd, waits);
     dir->is_locked = lock == FILE_LOCK_HELD;
     struct file_owner owner;
     enum file_owner_state state = FILE_OWNER_ALIVE;
@@ -196,9 +196,19 @@ int checkpoint_dir_open(const char *path, struct checkpoint_dir *dir, const char
 {
     int r = open_dir(path, dir, problem);
     if (r != CHECKPOINT_OK) return r;
-    r = lock_dir(dir, problem);
+    r = lock_dir(dir, true, problem);
     if (r != CHECKPOINT_OK) checkpoint_dir_close(dir);
     return r;
+}
+
+bool checkpoint_dir_is_dead(const char *path)
+{
+    struct checkpoint_dir dir;
+    const char *problem;
+    if (open_dir(path, &dir, &problem) != CHECKPOINT_OK) return false;
+    bool is_dead = lock_dir(&dir, false, &problem) == CHECKPOINT_OK && dir.is_locked;
+    checkpoint_dir_close(&dir);
+    return is_dead;
 }
 
 int checkpoint_dir_peek(const char *path, struct checkpoint_file *file)

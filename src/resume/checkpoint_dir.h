@@ -63,6 +63,9 @@ int checkpoint_dir_write(const char *path, const struct checkpoint_file *file);
    inside *dir, and close need not be called. */
 int checkpoint_dir_open(const char *path, struct checkpoint_dir *dir, const char **problem);
 
+/* True if no process uses the directory. Does not wait. False if the file system has no locks. */
+bool checkpoint_dir_is_dead(const char *path);
+
 /* Reads the checkpoint file. Returns CHECKPOINT_OK, and the caller releases what was read;
    or CHECKPOINT_BAD with *problem as above. */
 int checkpoint_dir_read(const struct checkpoint_dir *dir, struct checkpoint_file *file,

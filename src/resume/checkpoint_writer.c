@@ -225,8 +225,9 @@ static size_t roomy_prefix(const struct checkpoint_writer *w)
         struct disk_space space;
         (void)disk_space_look(s->temp_prefixes[i], &space);
         if (space.free_bytes >= 2 * (header_bytes + MOST_OTHER_BYTES)) return i;
-        if (space.free_bytes > most) best = i;
-        if (space.free_bytes > most) most = space.free_bytes;
+        if (space.free_bytes <= most) continue;
+        most = space.free_bytes;
+        best = i;
     }
     return best;
 }

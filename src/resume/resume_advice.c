@@ -7,13 +7,10 @@
 #include "util/path.h"
 #include "util/xalloc.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -37,29 +34,6 @@ static bool is_same_sort(const struct checkpoint_file *own, const struct checkpo
     return false;
 }
 
-/* True if a process holds the lock of the directory. Does not wait like checkpoint_dir_open. */
-static bool is_in_use(const char *path)
-{
-    char name[PATH_MAX];
-    if (snprintf(name, sizeof name, "%s/" TEMP_DIR_LOCK_NAME, path) >= (int)sizeof name)
-        return false;
-    int fd = open(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    bool is_held = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
-    if (fd >= 0) (void)close(fd);
-    return is_held;
-}
-
-/* True if no process uses the directory. False if the file system has no locks. */
-static bool is_dead(const char *path)
-{
-    struct checkpoint_dir dir;
-    const char *problem;
-    if (is_in_use(path) || checkpoint_dir_open(path, &dir, &problem) != CHECKPOINT_OK) return false;
-    bool locked = dir.is_locked;
-    checkpoint_dir_close(&dir);
-    return locked;
-}
-
 static void tell(const char *path, const struct checkpoint_file *file)
 {
     const char *output = file->output.path, *to = output ? output : "standard output";
@@ -73,7 +47,7 @@ static void look_at(const struct checkpoint_file *own, const char *path)
 {
     struct checkpoint_file file;
     if (checkpoint_dir_peek(path, &file) != CHECKPOINT_OK) return;
-    if (file.directory == 0 && is_same_sort(own, &file) && is_dead(path) &&
+    if (file.directory == 0 && is_same_sort(own, &file) && checkpoint_dir_is_dead(path) &&
         !checkpoint_lost_part(&file))
         tell(path, &file);
     checkpoint_file_release(&file);

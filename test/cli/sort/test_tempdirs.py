@@ -145,6 +145,14 @@ class Full(DirsTest):
             self.assertEqual([name for name in os.listdir(self.dirs[0]) if name != "filler"], [])
             self.assertEqual(os.listdir(self.dirs[1]), [])
 
+    def fill_first_directory(self):
+        with open(self.dirs[0] / "filler", "wb", buffering=0) as file:
+            try:
+                while file.write(bytes(4096)):
+                    pass
+            except OSError:
+                pass
+
     def test_disk_of_two_megabytes_is_enough(self):
         """The sort works on a disk of 2 MB. RocksDB once reserved up to 4 MB of the disk for the
         manifest of each database."""
@@ -186,12 +194,7 @@ class Full(DirsTest):
         process.stdin.flush()
         wait_for(lambda: glob.glob(f"{self.dirs[1]}/rocksort.*/db-*/*.sst"), APPEAR_LIMIT_S,
                  "a run in b")
-        with open(self.dirs[0] / "filler", "wb", buffering=0) as file:
-            try:
-                while file.write(bytes(4096)):
-                    pass
-            except OSError:
-                pass
+        self.fill_first_directory()
         _, err = process.communicate(sam[len(sam) // 2:], timeout=APPEAR_LIMIT_S)
         checkpoint, = glob.glob(f"{self.dirs[0]}/rocksort.*")
         self.assertIn(f"--resume {checkpoint}\n".encode(), err)
@@ -205,12 +208,7 @@ class Full(DirsTest):
     def test_full_directory_is_left_for_the_other(self):
         self.mount(self.dirs[0], "1m")
         want = self.sort_bam("--no-PG", self.source)
-        with open(self.dirs[0] / "filler", "wb", buffering=0) as file:
-            try:
-                while file.write(bytes(4096)):
-                    pass
-            except OSError:
-                pass
+        self.fill_first_directory()
         for budget in self.BUDGETS:
             self.check(budget, True, want)
         # The message must name the second directory. It once named the full one, which has no file

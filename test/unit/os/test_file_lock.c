@@ -17,18 +17,18 @@ static int open_file(const char *name)
 TEST_IN_OWN_DIR(test_lock_keeps_others_out)
 {
     int a = open_file("file"), b = open_file("file"), copy = dup(a);
-    assert_int_equal(file_lock_try(a), FILE_LOCK_HELD);
-    assert_int_equal(file_lock_try(b), FILE_LOCK_BUSY);
+    assert_int_equal(file_lock_try(a, false), FILE_LOCK_HELD);
+    assert_int_equal(file_lock_try(b, false), FILE_LOCK_BUSY);
     assert_int_equal(close(a), 0);
-    assert_int_equal(file_lock_try(b), FILE_LOCK_BUSY);         /* the copy has it */
+    assert_int_equal(file_lock_try(b, false), FILE_LOCK_BUSY);         /* the copy has it */
     assert_int_equal(close(copy), 0);
-    assert_int_equal(file_lock_try(b), FILE_LOCK_HELD);
+    assert_int_equal(file_lock_try(b, false), FILE_LOCK_HELD);
     int c = open("file", O_RDWR | O_CLOEXEC);
-    assert_int_equal(file_lock_try(c), FILE_LOCK_BUSY);
+    assert_int_equal(file_lock_try(c, false), FILE_LOCK_BUSY);
     assert_int_equal(close(b), 0);
-    assert_int_equal(file_lock_try(c), FILE_LOCK_HELD);
+    assert_int_equal(file_lock_try(c, false), FILE_LOCK_HELD);
     assert_int_equal(close(c), 0);
-    assert_int_equal(file_lock_try(b), FILE_LOCK_ERROR);
+    assert_int_equal(file_lock_try(b, false), FILE_LOCK_ERROR);
     assert_int_equal(unlink("file"), 0);
 }
 
