@@ -220,10 +220,12 @@ static bool find_bad_tag(const struct sam_line *l, sam_hdr_t *header, bam1_t *re
 static void find_problem(const char *line, sam_hdr_t *header, bool is_cut, bam1_t *record,
                          char problem[SAM_PROBLEM_BYTES])
 {
+    static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;        /* the level is global */
     const struct sam_line l = split(line);
     struct text reference = l.fields[RNAME];
-    enum htsLogLevel level = hts_get_log_level();
     if (find_foreign(&l, line, is_cut, problem)) return;
+    (void)pthread_mutex_lock(&log_lock);
+    enum htsLogLevel level = hts_get_log_level();
     hts_set_log_level(HTS_LOG_OFF);     /* htslib has printed its words */
     if (l.n_fields < N_FIELDS)
         say(problem, "its line has %zu of the 11 fields of a SAM record", l.n_fields);
@@ -234,6 +236,7 @@ static void find_problem(const char *line, sam_hdr_t *header, bool is_cut, bam1_
              !find_bad_tag(&l, header, record, problem))
         say(problem, "htslib does not take its line for a SAM record");
     hts_set_log_level(level);
+    (void)pthread_mutex_unlock(&log_lock);
 }
 
 /* ---- records of a chunk ---- */

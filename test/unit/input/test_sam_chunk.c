@@ -3,6 +3,9 @@
 
 #include "input/reader_source.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #define HEAD "r\t0\tc\t5\t9\t3M\t=\t7\t2\t"
 #define LINE HEAD "ACG\tFFF"
 
@@ -60,4 +63,40 @@ TEST(test_lines_are_corrected_or_named)
             fail_msg("'%s': %s", lines[i].text, problem ? problem : "no problem");
         assert_string_equal(line, lines[i].corrected ? lines[i].corrected : lines[i].text);
     }
+}
+
+static void *parse_bad_lines(void *header)
+{
+    static const char line[] = HEAD "ACG\tFF\n";
+    char text[sizeof line];
+    struct bam_reader reader = {.header = header};
+    struct record_span span = {.packed = (uint8_t *)text, .packed_bytes = sizeof line - 1};
+    bam1_t *record = bam_init1();
+    for (int i = 0; record && i < 3000; i++) {
+        memcpy(text, line, sizeof line);
+        span.lines = (struct sam_lines){.problem = NULL};
+        sam_chunk_parse(&reader, &span, record);
+    }
+    bam_destroy1(record);
+    return span.lines.problem ? NULL : header;
+}
+
+/* One of two threads once kept the level of the other, which was off. */
+TEST(test_two_bad_lines_at_once_leave_the_log_of_htslib_as_it_was)
+{
+    static const char text[] = "@SQ\tSN:c\tLN:1000\n";
+    OWNED_HEADER sam_hdr_t *header = sam_hdr_parse(sizeof text - 1, text);
+    assert_int_equal(sam_hdr_name2tid(header, "c"), 0);         /* makes the dictionary */
+    pthread_t threads[2];
+    void *problems[2];
+    int messages = dup(STDERR_FILENO), nowhere = open("/dev/null", O_WRONLY);
+    assert_true(messages >= 0 && nowhere >= 0 && dup2(nowhere, STDERR_FILENO) >= 0);
+    hts_set_log_level(HTS_LOG_ERROR);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, parse_bad_lines, header), 0);
+    for (int i = 0; i < 2; i++) assert_int_equal(pthread_join(threads[i], &problems[i]), 0);
+    assert_true(dup2(messages, STDERR_FILENO) >= 0);
+    assert_int_equal(close(messages) | close(nowhere), 0);
+    assert_true(!problems[0] && !problems[1]);
+    assert_int_equal(hts_get_log_level(), HTS_LOG_ERROR);
 }
