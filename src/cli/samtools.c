@@ -19,14 +19,16 @@
  * Exit status: that of rocksort or of the upstream; 1 if there is no upstream to run, but 0 for
  * `samtools --version`, which then prints our own version alone.
  */
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE             /* MAP_ANONYMOUS */
 
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -155,23 +157,27 @@ static int print_about(FILE *out)
 /* Prints the versions of the upstream, then ours. Returns the exit status. */
 static int print_versions(char *const argv[])
 {
-    enum { NO_UPSTREAM = 127 };         /* the status with which a shell says so */
     int status;
+    /* The child shares it: an upstream may exit with any status. */
+    bool *has_none = mmap(NULL, sizeof *has_none, PROT_READ | PROT_WRITE,
+                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     /* If the parent process ignored SIGCHLD, waitpid could not get the child's status. */
     (void)signal(SIGCHLD, SIG_DFL);
-    pid_t child = fork();
-    if (child == 0) _exit(hand_over(argv) == 0 ? NO_UPSTREAM : EXIT_FAILURE);
+    pid_t child = has_none == MAP_FAILED ? -1 : fork();
+    if (child == 0) {
+        *has_none = hand_over(argv) == 0;
+        _exit(EXIT_FAILURE);
+    }
     if (child < 0 || waitpid(child, &status, 0) < 0) {
         fprintf(stderr, "samtools: cannot run the upstream samtools: %s\n", strerror(errno));
         return EXIT_FAILURE;
     }
-    int has_none = WIFEXITED(status) && WEXITSTATUS(status) == NO_UPSTREAM;
     (void)signal(SIGPIPE, SIG_IGN);
     /* Do not print "samtools " with a space: scripts take the version after the last one. */
     printf("rocksort %s, which runs the command rocksort\n%s", ROCKSORT_VERSION,
-           has_none ? "no upstream for the other commands is on PATH\n" : "");
+           *has_none ? "no upstream for the other commands is on PATH\n" : "");
     if (flush(stdout) != 0) return EXIT_FAILURE;
-    return has_none ? EXIT_SUCCESS
+    return *has_none ? EXIT_SUCCESS
            : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 

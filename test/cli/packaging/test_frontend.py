@@ -305,6 +305,12 @@ class FrontEnd(CliTest):
         direct = self.front("--version", path=[self.upstream])
         self.assertEqual(self.front("--version", path=[*copies, self.upstream]), direct)
 
+    def test_an_upstream_that_ends_with_127_is_one(self):
+        """A wrapper whose exec fails. It was once reported as none, with status 0."""
+        result = self.front("--version", path=[self.folder("#!/bin/sh\nexit 127\n")])
+        self.assertEqual(result.status, 127)
+        self.assertNotIn("no upstream", result.out.decode())
+
     def test_without_upstream_only_ours_works(self):
         self.assert_no_upstream(self.front("view", "x", path=["/nowhere"]))
         result = self.front("--version", path=["/nowhere"])
