@@ -141,7 +141,8 @@ static void describe_tag(const char *tag, const uint8_t *rec, char *text, size_t
         (void)snprintf(text, room, "no %.2s", tag);
     else if (aux.type != 'B' &&
              sam_format_aux1(aux.start, (uint8_t)aux.type, aux.value,
-                             aux.value + aux.value_bytes, &value))
+                             aux.value + aux.value_bytes, &value) &&
+             kputsn("", 0, &value) == 0)        /* htslib ends the text of Z with no '\0' */
         (void)snprintf(text, room, "%s", value.s);
     else
         (void)snprintf(text, room, "%.2s:%c", tag, aux.type);
