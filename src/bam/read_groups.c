@@ -7,34 +7,18 @@
 #include <htslib/kstring.h>
 #include <stdlib.h>
 
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wconversion"
-#pragma GCC diagnostic ignored "-Wsign-conversion"
-#pragma GCC diagnostic ignored "-Wunused-function"
-#include <htslib/khash.h>
-KHASH_MAP_INIT_STR(number, size_t)
-#pragma GCC diagnostic pop
-
-static void create_table(struct name_table *table, size_t most)
-{
-    table->names = xcalloc(most + 1, sizeof *table->names);
-    table->numbers = kh_init(number);
-    xalloc_require(table->numbers != NULL);
-}
-
 static void release_table(struct name_table *table)
 {
     for (size_t i = 0; i < table->n; i++) free(table->names[i]);
     free(table->names);
-    kh_destroy(number, table->numbers);
+    text_map_release(&table->numbers);
 }
 
 /* Returns 0 if the table does not have the name. */
 static size_t find_number(const struct name_table *table, const char *name)
 {
-    const khash_t(number) *numbers = table->numbers;
-    khint_t at = kh_get(number, numbers, name);
-    return at == kh_end(numbers) ? 0 : kh_val(numbers, at);
+    const size_t *number = text_map_find(&table->numbers, text_of(name));
+    return number ? *number : 0;
 }
 
 /* Returns the number of a name, which is added if it is new. */
@@ -42,12 +26,8 @@ static size_t number_of(struct name_table *table, const char *name)
 {
     size_t number = find_number(table, name);
     if (number > 0) return number;
-    int r;
-    khash_t(number) *numbers = table->numbers;
-    table->names[table->n] = xstrdup(name);
-    khint_t at = kh_put(number, numbers, table->names[table->n], &r);
-    xalloc_require(r >= 0);
-    return kh_val(numbers, at) = ++table->n;
+    char *own = table->names[table->n++] = xstrdup(name);
+    return text_map_put(&table->numbers, text_of(own), table->n);
 }
 
 static void take_line(struct read_groups *groups, sam_hdr_t *header, const char *id)
@@ -66,8 +46,8 @@ struct read_groups *read_groups_create(sam_hdr_t *header)
     int n_lines = sam_hdr_count_lines(header, "RG");
     size_t n = n_lines > 0 ? (size_t)n_lines : 0;
     struct read_groups *groups = xcalloc(1, sizeof *groups);
-    create_table(&groups->ids, n);
-    create_table(&groups->libraries, n);
+    groups->ids.names = xcalloc(n + 1, sizeof *groups->ids.names);
+    groups->libraries.names = xcalloc(n + 1, sizeof *groups->libraries.names);
     groups->library_of = xcalloc(n + 1, sizeof *groups->library_of);
     for (size_t i = 0; i < n; i++) {
         const char *id = sam_hdr_line_name(header, "RG", (int)i);

@@ -11,19 +11,21 @@
 #ifndef ROCKSORT_BAM_READ_GROUPS_H
 #define ROCKSORT_BAM_READ_GROUPS_H
 
+#include "bam/header_text.h"
+
 #include <htslib/sam.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct name_table {
-    char **names; /* of number i + 1 */
+    char **names;               /* of number i + 1 */
     size_t n;
-    void *numbers; /* khash, of names */
+    struct text_map numbers;    /* of names */
 };
 
 struct read_groups {
     struct name_table ids, libraries;
-    size_t *library_of; /* of group i + 1 */
+    size_t *library_of;         /* of group i + 1 */
 };
 
 /* Reads the @RG lines; of two with the same ID the first counts. May let htslib parse the header:

@@ -7,27 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wconversion"
-#pragma GCC diagnostic ignored "-Wsign-conversion"
-#pragma GCC diagnostic ignored "-Wunused-function"
-#include <htslib/khash.h>
-KHASH_MAP_INIT_STR(group, uint32_t)
-#pragma GCC diagnostic pop
-
-static ssize_t find(const khash_t(group) *numbers, const char *key)
+static ssize_t find(const struct text_map *numbers, const char *key)
 {
-    khint_t at = kh_get(group, numbers, key);
-    return at < kh_end(numbers) ? (ssize_t)kh_value(numbers, at) : -1;
-}
-
-/* Adds a group, unless another one has its key. */
-static void put(khash_t(group) *numbers, const char *key, size_t group)
-{
-    int r;
-    khint_t at = kh_put(group, numbers, key, &r);
-    xalloc_require(r >= 0);
-    if (r > 0) kh_value(numbers, at) = (uint32_t)group;
+    const size_t *number = text_map_find(numbers, text_of(key));
+    return number ? (ssize_t)*number : -1;
 }
 
 /* ---- names ---- */
@@ -54,12 +37,12 @@ static char *make_safe(const char *title)
 static char *choose_name(struct group_list *list, const char *title)
 {
     char *safe = make_safe(title);
-    ssize_t taken = find(list->by_name, safe);
+    ssize_t taken = find(&list->by_name, safe);
     if (taken < 0) return safe;
     uint32_t *number = &list->all[taken].last_number;
     for (;;) {
         char *name = xasprintf("%s_%u", safe, ++*number);
-        if (find(list->by_name, name) < 0) {
+        if (find(&list->by_name, name) < 0) {
             free(safe);
             return name;
         }
@@ -71,11 +54,7 @@ static char *choose_name(struct group_list *list, const char *title)
 
 struct group_list *group_list_create(void)
 {
-    struct group_list *list = xcalloc(1, sizeof *list);
-    list->by_title = kh_init(group);
-    list->by_name = kh_init(group);
-    xalloc_require(list->by_title && list->by_name);
-    return list;
+    return xcalloc(1, sizeof(struct group_list));
 }
 
 void group_list_destroy(struct group_list *list)
@@ -88,8 +67,8 @@ void group_list_destroy(struct group_list *list)
         free(group->begin);
     }
     free(list->all);
-    kh_destroy(group, list->by_title);
-    kh_destroy(group, list->by_name);
+    text_map_release(&list->by_title);
+    text_map_release(&list->by_name);
     for (size_t i = 0; i < 2; i++) free(list->patterns[i]);
     free(list);
 }
@@ -103,14 +82,14 @@ size_t group_list_add(struct group_list *list, const char *title)
     }
     xgrow(&list->all, &list->room, list->n + 1, list->n / 4 + 16, sizeof *list->all);
     list->all[list->n] = (struct split_group){.title = own, .name = name, .last_number = 1};
-    put(list->by_title, own, list->n);
-    put(list->by_name, name, list->n);
+    (void)text_map_put(&list->by_title, text_of(own), list->n);
+    (void)text_map_put(&list->by_name, text_of(name), list->n);
     return list->n++;
 }
 
 ssize_t group_list_find(const struct group_list *list, const char *title)
 {
-    return find(list->by_title, title);
+    return find(&list->by_title, title);
 }
 
 /* ---- names of files ---- */
@@ -175,7 +154,7 @@ static bool is_made(const struct group_list *list, const char *file, const char 
     size_t n_name = (n_file - n_other) / n_percents;
     char *name = xmemdup(file + (strchr(pattern, '%') - pattern), n_name + 1);
     name[n_name] = '\0';
-    ssize_t group = find(list->by_name, name);
+    ssize_t group = find(&list->by_name, name);
     free(name);
     if (group < 0) return false;
     char *made = file_of(list, (size_t)group, pattern);

@@ -15,6 +15,8 @@
 #ifndef ROCKSORT_SPLIT_GROUP_LIST_H
 #define ROCKSORT_SPLIT_GROUP_LIST_H
 
+#include "bam/header_text.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -35,7 +37,7 @@ struct split_group {            /* moves when a group is added; its texts do not
 struct group_list {
     struct split_group *all;
     size_t n, room;
-    void *by_title, *by_name;   /* khash: numbers of groups */
+    struct text_map by_title, by_name;  /* numbers of groups */
     char *patterns[2];          /* of the file, and of the index */
 };
 
