@@ -66,7 +66,7 @@ static void check_state(const struct state *c)
 TEST_IN_OWN_DIR(test_what_another_process_can_finish_stays)
 {
     static const struct state cases[] = {
-        {.stage = OPENED, .n_durable = 1, .is_pipe = true},
+        {.stage = OPENED, .n_durable = 1, .keep = true},
         {.stage = RECORDED},
         {.stage = RECORDED, .n_durable = 1, .keeps = true},
         {.stage = RECORDED, .n_durable = 1, .is_bad = true},
