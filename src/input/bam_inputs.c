@@ -54,7 +54,8 @@ static void note_order(struct bam_inputs *in, size_t i, struct bam_reader *reade
 {
     const char *at = header_whole_text(reader->header);
     struct text line, field, rest = {"", 0}, order = {"", 0}, sub_order = {NULL, 0};
-    if (header_next_line(&at, &line) && header_line_is(line, "@HD")) rest = header_line_rest(line);
+    while (!rest.n && header_next_line(&at, &line))     /* htslib takes @HD in any line */
+        if (header_line_is(line, "@HD")) rest = header_line_rest(line);
     while (header_next_field(&rest, &field)) {
         struct text so = header_field_value(field, "SO:"), ss = header_field_value(field, "SS:");
         if (so.at) order = so;
