@@ -11,8 +11,7 @@
 /* True if RocksDB's error string means a full disk. */
 bool store_error_means_full(const char *error);
 
-/* Returns the system's error for the full disk, a constant text, without RocksDB's long file names.
-   */
+/* Returns the system's text for the full disk, a constant, without RocksDB's long file names. */
 const char *store_error_full_reason(const char *error);
 
 /* Prints RocksDB's error as our message and frees it. doing: "read", "write" and so on, as part of
