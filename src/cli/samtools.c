@@ -133,8 +133,8 @@ static void print_how_to_install(const char *command)
             command ? " to run '" : "", command ? command : "", command ? "'" : "");
 }
 
-/* Writes what is buffered for `out`. Returns 0, or -1 after a message. A reader that has gone is no
- * error: `samtools --version | head -1` has what it wants. */
+/* Writes what is buffered for `out`. Returns 0, or -1 after a message. It is not an error if the
+   reader has gone: `samtools --version | head -1` has what it wants. */
 static int flush(FILE *out)
 {
     if ((fflush(out) == 0 && !ferror(out)) || errno == EPIPE) return 0;

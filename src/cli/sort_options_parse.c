@@ -429,7 +429,7 @@ static int take_options(struct sort_options *o, int argc, char **argv)
 }
 
 /* Makes the order and the changes to records from their options. n_args: number of arguments that
-   are no options. */
+   are not options. */
 static int finish_records(struct sort_options *o, int n_args)
 {
     struct sort_settings *s = &o->settings;

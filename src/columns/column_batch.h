@@ -52,8 +52,8 @@ struct column_batch {
     struct column_values *columns;
     uint64_t n_rows;
     size_t raw_bytes;           /* of the records in BAM */
-    /* Set by the caller: about so many records, and bytes of them, come in the next batches, or
-       fewer. Memory for their bases and qualities is then allocated at once. */
+    /* Set by the caller: estimated records of the next batches, and their bytes. Memory for their
+       bases and qualities is then allocated at once. */
     size_t expected_rows, expected_bytes;
     /* private */
     uint8_t *value_bytes;       /* of each column (column_type_bytes) */

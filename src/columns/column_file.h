@@ -6,7 +6,7 @@
  * Order of calls for an encoder: add records to its batch, then put, repeatedly. For a file: begin;
  * add, for the metadata of all batches; end. Metadata are spooled until the footer is written: in
  * memory, and beyond memory_bytes on a tape (tape.h). 1.5 billion reads in 512 MiB of memory become
- * 54,000 row groups, whose metadata take some 200 MB.
+ * 54,000 row groups, whose metadata take about 200 MB.
  *
  * Threads: one at a time for each encoder and each file. The arguments of create must outlive them.
  */

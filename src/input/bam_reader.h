@@ -27,8 +27,8 @@ struct bam_reader *bam_reader_open(const char *path, const htsFormat *options,
    Returns 0, or -1 after a message. */
 int bam_reader_check_reference(const htsFormat *options);
 
-/* To be called before the first piece, if reader->can_seek: makes reading begin at `offset`, a BGZF
-   virtual offset at which a record begins. */
+/* Before the first piece, if reader->can_seek: makes reading begin at `offset`, a BGZF virtual
+   offset at which a record begins. */
 int bam_reader_seek(struct bam_reader *reader, uint64_t offset);
 
 /* Frees the header and sets it to NULL, unless the reader needs it. With many references it may

@@ -123,7 +123,7 @@ struct bam_reader {
     size_t tail_bytes, tail_room;
     struct last_template kept;  /* the whole records: they end at `at` in the tail */
     uint8_t *open;              /* a record with nothing but the name of a large template that may
-                                   go on; NULL: none */
+                                   continue; NULL: none */
 };
 
 /*
@@ -173,8 +173,8 @@ void sam_chunk_parse(struct bam_reader *reader, struct record_span *span, bam1_t
  */
 const char *sam_line_correct(char *line);
 
-/* True if BGZF reported an error. To be called at the end of the file: with threads htslib may
-   return "end of file" for a damaged block. */
+/* True if BGZF reported an error. Call it at the end of the file: with threads htslib may return
+   "end of file" for a damaged block. */
 bool record_source_bgzf_failed(const samFile *file);
 
 #endif

@@ -42,7 +42,7 @@ struct input_streams_settings {
     struct threads *threads;
     struct load_totals *totals; /* is told that the input is bad; with streams: how much was read */
     struct memory_budget_inputs share;  /* span_bytes, and ahead_bytes: limit for the spans of an
-                                           input, of which one is always allowed */
+                                           input; one is always allowed */
     size_t most_template_bytes; /* if not 0, spans end where templates end (span_reader.h) */
     int32_t n_refs;             /* of the output's header */
     bool keeps_ids;             /* records keep their IDs of read groups and programs */

@@ -32,7 +32,7 @@ struct markdup *markdup_create(struct threads *threads, unsigned n_threads,
 /* Returns the observer, which owns d. d NULL: returns NULL. */
 struct record_observer *markdup_observer(struct markdup *d);
 
-/* To be called before the first record, when the rules have their read groups. */
+/* Call it before the first record, when the rules have their read groups. */
 void markdup_prepare(struct markdup *d);
 
 /* Return the part of a sort's memory that --markdup takes; and the part of that for read ends: if

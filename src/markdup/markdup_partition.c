@@ -21,7 +21,7 @@
 enum {
     ITEM_BYTES_PER_READ_ENDS_BYTE = 5, /* in memory, of pairs with names of 25 characters */
     MAX_PARTS = 8,
-    FILTER_READ_ENDS_BYTES = 2, /* for each byte of a filter: some 12 bits for each item */
+    FILTER_READ_ENDS_BYTES = 2, /* for each byte of a filter: about 12 bits for each item */
     MIN_FILTER_BYTES = 64,
     MIN_BARCODE_BYTES = 1 << 20, /* for 20,000 barcodes of one key */
 };

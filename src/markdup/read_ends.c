@@ -125,7 +125,7 @@ static const char *make_pair(const struct markdup_rules *rules, const uint8_t *r
 {
     if (!tags[TAG_MC].type) return NO_MATE_CIGAR;
     if (!bam_aux_is_text(&tags[TAG_MC]))
-        return "has a tag MC that is no text: run samtools fixmate -m first";
+        return "has a tag MC that is not text: run samtools fixmate -m first";
     struct read_ends *ends = &made->ends[0];
     uint32_t flag = bam_record_flag(rec);
     int64_t mate_pos = bam_record_true_mate_pos(rec), mate_score = 0;

@@ -4,7 +4,7 @@
  * htslib looks up the sequences when it writes the header and the records, after hours of sorting.
  * This module finds the problems at the start, from the index of the FASTA file (.fai).
  *
- * A sequence that the header names and the file lacks is no error by itself: perhaps no read is
+ * A sequence that the header names and the file lacks is not yet an error: perhaps no read is
  * placed there, or htslib finds the sequence by the tags M5 or UR of its @SQ line. If htslib finds
  * no sequence, it builds one from the reads and embeds it in the CRAM (embed_ref=2). Up to 1.18
  * that is not safe: htslib crashes if an unplaced record without bases ends a slice, reserves

@@ -34,7 +34,7 @@ static char *resolve_directory(const char *name)
 }
 
 /* Returns the target of the symbolic link at `path`, relative to the same directory as `path`.
-   Returns NULL with errno 0 if it is no link, or with another errno on failure. */
+   Returns NULL with errno 0 if it is not a link, or with another errno on failure. */
 static char *follow_link(const char *path)
 {
     char target[PATH_MAX];
