@@ -28,7 +28,7 @@ struct read_groups {
     size_t *library_of;         /* of group i + 1 */
 };
 
-/* Reads the @RG lines; of two with the same ID the first counts. May let htslib parse the header:
+/* Reads the @RG lines; uses the first of those with the same ID. May let htslib parse the header:
    no other thread may use it during the call. */
 struct read_groups *read_groups_create(sam_hdr_t *header);
 

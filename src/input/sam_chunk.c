@@ -49,7 +49,7 @@ static bool array_fits(char type, const char *at)
     return *at == '\t' || *at == '\0';
 }
 
-/* Replaces U by T, since BAM has no code for U. */
+/* Replaces U with T, since BAM has no code for U. */
 static void replace_uracil(char *bases)
 {
     size_t n = strcspn(bases, "\t");

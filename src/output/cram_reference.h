@@ -10,8 +10,8 @@
  * that is not safe: htslib crashes if an unplaced record without bases ends a slice, reserves
  * memory for all bases between the first and the last read of a slice, fails if reads are not in
  * coordinate order (1.16), and, if it embeds after it has used other references, writes '=' or
- * wrong bases (1.16) or aborts. So such an htslib is told to write without references (no_ref=1) if
- * a sequence will not be found, else never to embed.
+ * wrong bases (1.16) or aborts. So before 1.21 (1.19 and 1.20 are untested) this module sets
+ * no_ref=1, to write without references, if a sequence will not be found, else embed_ref=0.
  *
  * Reads beyond the end of their sequence are refused: the CRAM would be unreadable or have wrong
  * bases.

@@ -30,8 +30,8 @@ struct checkpoint_sort_parts {  /* parts of the sort; they outlive the writer */
     struct threads *threads;
     struct load_totals *totals;
     const struct output_path *output_path, *index_path;
-    const struct output_path *also_path;        /* its name is NULL: there is no second output */
-    const struct group_dir *groups;     /* directory of the groups; its path is NULL: no groups */
+    const struct output_path *also_path;        /* no second output if its name is NULL */
+    const struct group_dir *groups;     /* no groups if its path is NULL */
     bool reads_input;           /* runs will be added (resume_reads_input) */
 };
 
