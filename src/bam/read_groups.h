@@ -32,7 +32,7 @@ struct read_groups {
    no other thread may use it during the call. */
 struct read_groups *read_groups_create(sam_hdr_t *header);
 
-/* NULL is accepted. */
+/* Accepts NULL. */
 void read_groups_destroy(struct read_groups *groups);
 
 /* The group with this ID, or 0; and the library of a group, 0 included. */

@@ -109,8 +109,8 @@ int sort_options_take_input_option(void *options, const char *text);
 int sort_options_take_output_option(void *options, const char *text);
 int sort_options_take_reference(void *options, const char *fasta);
 
-/* Make an argument of the table whole (option_table.h): --reference and -I; options of htslib, such
-   as -O; --split-by. */
+/* Return an argument with absolute paths (option_table.h): --reference and -I; options of htslib,
+   such as -O; --split-by. */
 char *sort_options_whole_file(const char *file);
 char *sort_options_whole_formats(const char *options);
 char *sort_options_whole_split(const char *how);

@@ -65,7 +65,7 @@ struct column_batch {
 
 struct column_batch *column_batch_create(const struct column_schema *schema);
 
-/* NULL is accepted. */
+/* Accepts NULL. */
 void column_batch_destroy(struct column_batch *batch);
 
 /* Adds a checked record. Returns NULL; or a static text that says why columns cannot hold the

@@ -10,7 +10,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 
-/* To be changed when existing readers would not understand new files. */
+/* Change it when existing readers would not understand new files. */
 #define SCHEMA_VERSION "1"
 
 /* Each column takes memory and room in the footer in each batch, even without values. */

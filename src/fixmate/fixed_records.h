@@ -31,7 +31,7 @@ struct oversized_template;
 /* The rules must outlive it. */
 struct oversized_template *oversized_template_create(const struct fixmate_rules *rules);
 
-/* NULL is accepted. */
+/* Accepts NULL. */
 void oversized_template_destroy(struct oversized_template *lt);
 
 /* The first pass: takes a whole record, whose fields need not be checked. Ignores a record that

@@ -81,7 +81,7 @@ int bam_inputs_leave(struct bam_inputs *inputs, size_t i);
 /* How many bytes of all files have been read; 0: unknown. */
 uint64_t bam_inputs_bytes_read(const struct bam_inputs *inputs);
 
-/* NULL is accepted. */
+/* Accepts NULL. */
 void bam_inputs_close(struct bam_inputs *inputs);
 
 /* ---- the first and the last record of a sorted BAM file ---- */

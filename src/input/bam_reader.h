@@ -15,7 +15,7 @@
 enum reader_open {
     READER_FIRST,               /* checks the header, and warns */
     READER_AGAIN,               /* does not check the header: the caller must compare it */
-    READER_AGAIN_QUIETLY,       /* nor repeat warnings */
+    READER_AGAIN_QUIETLY,       /* the same, without warnings */
 };
 
 /* Opens `path` ("-": standard input), with htslib's options for the format, and reads its header.
@@ -35,7 +35,7 @@ int bam_reader_seek(struct bam_reader *reader, uint64_t offset);
    take more memory than the records. */
 void bam_reader_drop_header(struct bam_reader *reader);
 
-/* NULL is accepted. */
+/* Accepts NULL. */
 void bam_reader_close(struct bam_reader *reader);
 
 #endif

@@ -128,10 +128,10 @@ int input_streams_next(struct input_streams *all, size_t i, struct queued_span *
    records. */
 size_t input_streams_excess_bytes(const struct input_streams *all);
 
-/* Ends the readers. NULL is accepted. */
+/* Ends the readers. Accepts NULL. */
 void input_streams_stop(struct input_streams *all);
 
-/* NULL is accepted. */
+/* Accepts NULL. */
 void input_streams_destroy(struct input_streams *all);
 
 #endif

@@ -27,7 +27,7 @@ struct duplicate_marks_settings {
 
 struct duplicate_marks *duplicate_marks_create(const struct duplicate_marks_settings *settings);
 
-/* NULL is accepted. */
+/* Accepts NULL. */
 void duplicate_marks_destroy(struct duplicate_marks *marks);
 
 /* Says that a run has at least n_records. */

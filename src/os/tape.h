@@ -34,7 +34,7 @@ struct temp_places {
 struct tape_set *tape_set_create(unsigned n_streams, size_t memory_bytes,
                                  const struct temp_places *places);
 
-/* NULL is accepted. */
+/* Accepts NULL. */
 void tape_set_destroy(struct tape_set *streams);
 
 /* Appends bytes to a stream. Returns 0, or -1 after a message. */

@@ -58,7 +58,7 @@ struct threads *thread_pool_create(void);
 /* Starts n_threads workers. Returns 0, or -1 after a message. */
 int thread_pool_start(struct threads *threads, unsigned n_threads);
 
-/* NULL is accepted. */
+/* Accepts NULL. */
 void thread_pool_destroy(struct threads *threads);
 
 /* Returns the pool of the workers, which htslib shares. It has no threads before thread_pool_start.

@@ -38,7 +38,7 @@ struct checkpoint_sort_parts {  /* parts of the sort; they outlive the writer */
 struct checkpoint_writer *checkpoint_writer_create(const struct sort_settings *settings,
                                                    const struct checkpoint_sort_parts *parts);
 
-/* Leaves the directories, but releases their locks. NULL is accepted. */
+/* Leaves the directories, but releases their locks. Accepts NULL. */
 void checkpoint_writer_destroy(struct checkpoint_writer *w);
 
 /* ---- before loading ---- */
@@ -103,7 +103,7 @@ int checkpoint_writer_end_load(struct checkpoint_writer *w, unsigned n_runs);
    file. */
 void checkpoint_writer_save_part(struct checkpoint_writer *w, unsigned n_runs);
 
-/* After a failure: writes the checkpoint file if an earlier attempt failed, mostly for lack of
+/* After a failure: writes the checkpoint file if an earlier attempt failed, usually for lack of
    space. */
 void checkpoint_writer_try_again(struct checkpoint_writer *w, unsigned n_runs);
 

@@ -84,7 +84,7 @@ struct committer_totals *temp_store_totals(struct temp_store *ts);
 void temp_store_close(struct temp_store *ts, bool directories_stay,
                       struct run_store_stats *stats);
 
-/* NULL is accepted. */
+/* Accepts NULL. */
 void temp_store_destroy(struct temp_store *ts);
 
 #endif

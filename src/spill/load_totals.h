@@ -39,7 +39,7 @@ struct load_totals {
 /* asked_bytes: the uncompressed size of the input given by -s; 0: estimate it. */
 struct load_totals *load_totals_create(struct threads *threads, uint64_t asked_bytes);
 
-/* NULL is accepted. */
+/* Accepts NULL. */
 void load_totals_destroy(struct load_totals *totals);
 
 /* Copies the counts. */

@@ -1,5 +1,5 @@
 /*
- * sort_buffer.h -- collects raw records in an arena, the sort buffer, and sorts them.
+ * sort_buffer.h -- collects raw records in a sort buffer, one piece of memory, and sorts them.
  *
  *     mem                                                                       mem + mem_bytes
  *     | raw records, in input order ...  ->              <- ... entries and keys |

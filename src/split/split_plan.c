@@ -175,7 +175,7 @@ void split_plan_refuse(enum split_kind kind)
 {
     static const char *const advice[] = {
         [SPLIT_CONTIG] = "divide by ranges:N, or by a BED file that gives contigs the same name",
-        [SPLIT_BED] = "give several intervals the same name in the BED file, or divide by ranges:N",
+        [SPLIT_BED] = "give intervals the same name in the BED file, or divide by ranges:N",
         [SPLIT_READ_GROUP] = "divide by contig or by ranges:N",
         [SPLIT_TAG] = "the tag has too many values; divide by contig, by ranges:N or by another tag",
     };
