@@ -16,9 +16,9 @@ static size_t enough(unsigned n_threads)
     return 5 * mib + n_threads * mib;
 }
 
-/* What is in memory while loading, all of it at once: sort buffers, pieces, spill chunks, a raw block
-   and its compressed form a worker, and the spare entries of a sort buffer being sorted in each
-   worker. */
+/* What is in memory while loading, all of it at once: sort buffers, pieces, spill chunks, a raw
+   block and its compressed form a worker, and the spare entries of a sort buffer being sorted in
+   each worker. */
 static size_t loading_bytes(const struct memory_budget *b)
 {
     const size_t max_block_bytes = 256 * kib;
