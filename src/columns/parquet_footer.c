@@ -2,8 +2,8 @@
  * parquet_footer.c -- see parquet_footer.h.
  *
  * The places of page indexes are known only at the end. So the stream of groups is a sequence of
- * parts of the footer, each with a head (struct part_head); behind a part that describes a chunk
- * the places of the indexes of this chunk are filled in.
+ * parts of the footer, each with a head (struct part_head); the places of the indexes of a chunk
+ * are filled in after the part that describes it.
  */
 #include "columns/parquet_footer.h"
 

@@ -77,9 +77,9 @@ struct parquet_coder {
 void parquet_coder_release(struct parquet_coder *coder);
 
 /*
- * Appends a group to `out`, and its metadata to `metadata`, with places that count from byte `begin`
- * of `out`. Returns NULL; or a static text if a page would exceed Parquet's limit of 2 GiB: then the
- * contents of `out` and `metadata` must not be used.
+ * Appends a group to `out`, and its metadata to `metadata`, with offsets from byte `begin` of
+ * `out`. Returns NULL; or a static text if a page would exceed Parquet's limit of 2 GiB: then `out`
+ * and `metadata` must not be used.
  */
 const char *parquet_put_group(struct parquet_coder *coder, const struct encoded_batch *batch,
                               size_t begin, struct byte_buffer *out,

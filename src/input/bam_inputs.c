@@ -31,8 +31,8 @@ static struct bam_reader *open_file(struct bam_inputs *in, size_t i, enum reader
 
 /*
  * If the size of a file changed while it was read, perhaps only a part was read. If the part ends
- * between two blocks, only the size shows that. It is no error if the path now names another file:
- * the opened file was read to its end.
+ * between two blocks, only the size shows that. It is not an error if the path now names another
+ * file: the opened file was read to its end.
  */
 static int check_size(struct bam_inputs *in, size_t i)
 {
@@ -318,7 +318,7 @@ static int read_ends(BGZF *file, const struct bam_ends_places *places, struct ba
 int bam_ends_read(const char *path, const struct bam_ends_places *places, struct bam_ends *ends)
 {
     *ends = (struct bam_ends){0};
-    /* Faults of the file will be reported when it is read. Wrong places are no error. */
+    /* Faults of the file will be reported when it is read. Wrong places are not an error. */
     enum htsLogLevel level = hts_get_log_level();
     hts_set_log_level(HTS_LOG_OFF);
     BGZF *file = bgzf_open(path, "r");

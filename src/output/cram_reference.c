@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The format options. As in htslib, the last one of a kind counts. */
+/* The format options. As in htslib, the last one of a kind applies. */
 struct wishes {
     const char *fasta;          /* NULL: none is given */
     bool no_ref;

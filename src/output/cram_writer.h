@@ -25,7 +25,7 @@ struct cram_writer_settings {
     htsThreadPool *pool;        /* htslib encodes there */
     struct cram_doubt *doubt;   /* of the records so far */
     struct output_path *index_path;     /* NULL: no index */
-    /* Says why writing to the target failed, by errno. Returns -1. */
+    /* Prints why writing to the target failed (errno). Returns -1. */
     int (*explain)(void *arg);
     void *arg;
 };

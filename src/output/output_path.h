@@ -61,11 +61,11 @@ struct output_path {            /* starts as {0} */
 /* Chooses the names, and checks that the file can probably be made. */
 int output_path_choose(struct output_path *path, const char *name);
 
-/* Chooses for a pattern of file names: checks only the directory. A file or link that has the
-   pattern itself as its name does not matter. */
+/* Chooses for a pattern of file names: checks only the directory. Ignores a file named like the
+   pattern itself. */
 int output_path_choose_pattern(struct output_path *path, const char *pattern);
 
-/* Chooses for an output that becomes `file`, which does not exist yet; `name` is for messages. */
+/* Chooses the names of an output that becomes `file`, a new file; `name` is for messages. */
 void output_path_place(struct output_path *path, const char *name, const char *file);
 
 /* Opens the file for writing; the temporary file must not exist yet. Returns NULL with errno set on
