@@ -29,8 +29,8 @@ static bool is_null_page(const struct parquet_page *page)
 static bool pages_ascend(const struct parquet_chunk *chunk, enum parquet_type type)
 {
     const struct parquet_bounds *last = NULL;
-    for (const struct parquet_page *page = pages_of(chunk), *end = page + chunk->n_pages; page < end;
-         page++) {
+    const struct parquet_page *page = pages_of(chunk), *end = page + chunk->n_pages;
+    for (; page < end; page++) {
         const struct parquet_bounds *bounds = &page->bounds;
         if (is_null_page(page)) continue;
         if (last && (parquet_bound_compare(type, &last->least, &bounds->least) > 0 ||

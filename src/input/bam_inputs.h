@@ -67,8 +67,8 @@ const struct stat *bam_inputs_file(const struct bam_inputs *inputs, size_t i);
    of bytes of all files before it. */
 uint64_t bam_inputs_start_at(struct bam_inputs *inputs, const struct input_position *position);
 
-/* Closes the reader that it stored last, opens that of input `at` and stores it. Returns 1, or 0 after
-   the last input, or -1 on error. */
+/* Closes the reader that it stored last, opens that of input `at` and stores it. Returns 1, or 0
+   after the last input, or -1 on error. */
 int bam_inputs_next(struct bam_inputs *inputs, struct bam_reader **reader);
 
 /* For inputs that are read at the same time, instead of bam_inputs_next. bam_inputs_open_one opens

@@ -3,8 +3,8 @@
  *
  * Each line is first checked for values that htslib would change, then parsed by htslib.
  *
- * If htslib refuses a line, this module finds the reason: it gives htslib each field and each tag of
- * the line alone. htslib reports only some reasons, without the read, to a log that may be off.
+ * If htslib refuses a line, this module finds the reason: it gives htslib each field and each tag
+ * of the line alone. htslib reports only some reasons, without the read, to a log that may be off.
  */
 #include "input/reader_source.h"
 

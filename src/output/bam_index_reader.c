@@ -1,6 +1,6 @@
 /*
- * bam_index_reader.c -- see bam_index_reader.h. The SAM specification (section 5.2) describes BAI, and
- * the CSI specification CSI.
+ * bam_index_reader.c -- see bam_index_reader.h. The SAM specification (section 5.2) describes BAI,
+ * and the CSI specification CSI.
  *
  * The lists of a part are in file order. An index file lists chunks by bin; here they are sorted by
  * start. BAI has an offset for each window. CSI has one for each bin, that of the bin's first

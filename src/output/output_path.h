@@ -82,7 +82,8 @@ const char *output_path_problem(const struct output_path *path, int error);
 int output_path_close(const struct output_path *path, hFILE *file);
 void output_path_close_incomplete(const struct output_path *path, hFILE *file);
 
-/* Opens the file of an index, writes all bytes, closes and commits it. On failure no file is left. */
+/* Opens the file of an index, writes all bytes, closes and commits it. On failure no file is
+   left. */
 int output_path_save(struct output_path *path, const void *bytes, size_t n_bytes);
 
 /* Does the same with what print(to, arg) prints; without a name, writes it to standard output.

@@ -177,7 +177,8 @@ void split_plan_refuse(enum split_kind kind)
         [SPLIT_CONTIG] = "divide by ranges:N, or by a BED file that gives contigs the same name",
         [SPLIT_BED] = "give intervals the same name in the BED file, or divide by ranges:N",
         [SPLIT_READ_GROUP] = "divide by contig or by ranges:N",
-        [SPLIT_TAG] = "the tag has too many values; divide by contig, by ranges:N or by another tag",
+        [SPLIT_TAG] = "the tag has too many values; divide by contig, by ranges:N or by another "
+                      "tag",
     };
     diag_error_of(DIAG_HOPELESS, "--split-by would write more than %d files: %s",
                   SPLIT_MOST_GROUPS, advice[kind]);
