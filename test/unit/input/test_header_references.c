@@ -1,0 +1,102 @@
+/* test_header_references.c -- when the @SQ lines of a BAM header are rewritten from its list, what
+   they become, and which lists are refused. */
+#include "child.h"
+#include "unit_test.h"
+
+#include "input/header_references.h"
+
+struct listed {
+    const char *name;
+    uint32_t n_bases;
+};
+
+enum { MOST_LISTED = 3 };
+
+/* A header that htslib has read and not parsed. The list ends at the first name that is NULL. */
+static sam_hdr_t *make_header(const char *text, const struct listed list[MOST_LISTED])
+{
+    sam_hdr_t *header = sam_hdr_init();
+    assert_non_null(header);
+    header->l_text = strlen(text);
+    header->text = strdup(text);
+    header->target_name = test_alloc(MOST_LISTED * sizeof *header->target_name);
+    header->target_len = test_alloc(MOST_LISTED * sizeof *header->target_len);
+    for (int i = 0; i < MOST_LISTED && list[i].name; i++) {
+        header->target_name[i] = strdup(list[i].name);
+        header->target_len[i] = list[i].n_bases;
+        header->n_targets++;
+    }
+    return header;
+}
+
+#define A "@SQ\tSN:a\tLN:10\n"
+#define B "@SQ\tM5:x\tLN:20\tSN:b\n"
+
+static const struct header_case {
+    const char *text;
+    struct listed list[MOST_LISTED];
+    const char *want, *warning;         /* NULL: the text stays; no warning */
+} cases[] = {
+    {A "@CO\tz\n" B, {{"a", 10}, {"b", 20}}, NULL, NULL},
+    {"@HD\tVN:1.6\n", {{NULL}}, NULL, NULL},
+    {"@SQ\tSN:a\tLN:5000000000\n", {{"a", UINT32_MAX}}, NULL, NULL},
+    {"@SQ\tSN:a\tLN:5000000000\n", {{"a", UINT32_MAX - 1}}, "@SQ\tSN:a\tLN:4294967294\n",
+     "1 is 'a' of 5000000000 bases in the lines, 'a' of 4294967294 bases in"},
+    {"@HD\tVN:1.6\n" B "@CO\tz\n" A, {{"a", 10}, {"b", 20}}, "@HD\tVN:1.6\n" A B "@CO\tz\n",
+     "1 is 'b' of 20 bases in the lines, 'a' of 10 bases in"},
+    {A B, {{"a", 10}, {"b", 21}}, A "@SQ\tSN:b\tLN:21\n",
+     "2 is 'b' of 20 bases in the lines, 'b' of 21 bases in"},
+    {A "@CO\tz\n", {{"a", 10}, {"c", 7}}, A "@SQ\tSN:c\tLN:7\n@CO\tz\n",
+     "2 is missing in the lines, 'c' of 7 bases in"},
+    {A B, {{"a", 10}}, A, "2 is 'b' of 20 bases in the lines, missing in"},
+    {A, {{NULL}}, "", "1 is 'a' of 10 bases in the lines, missing in"},
+    {A "@SQ\tLN:20\n", {{"a", 10}, {"b", 20}}, A "@SQ\tSN:b\tLN:20\n",
+     "2 is missing in the lines, 'b' of 20 bases in"},
+    {"@CO\tz", {{"a", 10}}, "@CO\tz\n" A, NULL},
+    {"", {{"a", 10}}, A, NULL},
+};
+
+static void settle(void *arg)
+{
+    const struct header_case *c = arg;
+    if (header_references_settle(make_header(c->text, c->list), "in", false) < 0) _exit(1);
+}
+
+TEST(test_list_of_references_takes_precedence_over_lines)
+{
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct header_case c = cases[i];
+        OWNED_HEADER sam_hdr_t *header = make_header(c.text, c.list);
+        assert_int_equal(header_references_settle(header, "in", true), 0);
+        assert_string_equal(header->text, c.want ? c.want : c.text);
+        assert_int_equal(header->l_text, strlen(header->text));
+        const struct ended_child ended = run_in_child(settle, &c);
+        assert_int_equal(ended.status, CHILD_RETURNED);
+        if (c.warning)
+            assert_non_null(strstr(ended.text, c.warning));
+        else
+            assert_string_equal(ended.text, "");
+    }
+}
+
+TEST(test_lists_that_lines_cannot_hold_are_refused)
+{
+    static const struct {
+        struct listed second;
+        const char *problem;
+    } bad[] = {
+        {{"", 5}, "'', has no name\n"},
+        {{"c\td", 5}, "'c\\x09d', has a name with a tab or a newline in it\n"},
+        {{"c\n", 5}, "'c\\x0a', has a name with a tab or a newline in it\n"},
+        {{"c", 0}, "'c', has no length above 0\n"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct header_case c = {A, {{"a", 10}, bad[i].second}, NULL, NULL};
+        char message[200];
+        (void)snprintf(message, sizeof message, "samtools rocksort: the header of 'in' is damaged: "
+                       "reference 2 of its list, %s", bad[i].problem);
+        const struct ended_child ended = run_in_child(settle, &c);
+        assert_int_equal(ended.status, 1);
+        assert_string_equal(ended.text, message);
+    }
+}
