@@ -50,29 +50,34 @@ static const struct header_case {
      "2 is missing in the lines, 'c' of 7 bases in"},
     {A B, {{"a", 10}}, A, "2 is 'b' of 20 bases in the lines, missing in"},
     {A, {{NULL}}, "", "1 is 'a' of 10 bases in the lines, missing in"},
+    {A, {{"b", 10}}, "@SQ\tSN:b\tLN:10\n", "1 is 'a' of 10 bases in the lines, 'b' of 10 bases in"},
+    {"@SQ\tSN:a\tLN:10\tSN:b\n", {{"a", 10}}, NULL, NULL},
     {A "@SQ\tLN:20\n", {{"a", 10}, {"b", 20}}, A "@SQ\tSN:b\tLN:20\n",
      "2 is missing in the lines, 'b' of 20 bases in"},
     {"@CO\tz", {{"a", 10}}, "@CO\tz\n" A, NULL},
     {"", {{"a", 10}}, A, NULL},
 };
 
+static bool is_quiet;
+
 static void settle(void *arg)
 {
     const struct header_case *c = arg;
-    if (header_references_settle(make_header(c->text, c->list), "in", false) < 0) _exit(1);
+    OWNED_HEADER sam_hdr_t *header = make_header(c->text, c->list);
+    if (header_references_settle(header, "in", is_quiet) < 0) _exit(1);
+    if (strcmp(header->text, c->want ? c->want : c->text) != 0 ||
+        header->l_text != strlen(header->text))
+        _exit(2);
 }
 
 TEST(test_list_of_references_takes_precedence_over_lines)
 {
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct header_case c = cases[i];
-        OWNED_HEADER sam_hdr_t *header = make_header(c.text, c.list);
-        assert_int_equal(header_references_settle(header, "in", true), 0);
-        assert_string_equal(header->text, c.want ? c.want : c.text);
-        assert_int_equal(header->l_text, strlen(header->text));
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+        struct header_case c = cases[i / 2];
+        is_quiet = i % 2;
         const struct ended_child ended = run_in_child(settle, &c);
         assert_int_equal(ended.status, CHILD_RETURNED);
-        if (c.warning)
+        if (c.warning && !is_quiet)
             assert_non_null(strstr(ended.text, c.warning));
         else
             assert_string_equal(ended.text, "");
@@ -81,22 +86,14 @@ TEST(test_list_of_references_takes_precedence_over_lines)
 
 TEST(test_lists_that_lines_cannot_hold_are_refused)
 {
-    static const struct {
-        struct listed second;
-        const char *problem;
-    } bad[] = {
-        {{"", 5}, "'', has no name\n"},
-        {{"c\td", 5}, "'c\\x09d', has a name with a tab or a newline in it\n"},
-        {{"c\n", 5}, "'c\\x0a', has a name with a tab or a newline in it\n"},
-        {{"c", 0}, "'c', has no length above 0\n"},
-    };
+    static const struct listed bad[] = {{"", 5}, {"c\td", 5}, {"c\n", 5}, {"c", 0}};
+    static const char *const problems[] = {"'', has no name", "a tab or a newline in it",
+                                           "a tab or a newline in it", "has no length above 0"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        struct header_case c = {A, {{"a", 10}, bad[i].second}, NULL, NULL};
-        char message[200];
-        (void)snprintf(message, sizeof message, "samtools rocksort: the header of 'in' is damaged: "
-                       "reference 2 of its list, %s", bad[i].problem);
+        struct header_case c = {A, {{"a", 10}, bad[i]}, NULL, NULL};
         const struct ended_child ended = run_in_child(settle, &c);
         assert_int_equal(ended.status, 1);
-        assert_string_equal(ended.text, message);
+        assert_non_null(strstr(ended.text, "'in' is damaged: reference 2 of its list, "));
+        assert_non_null(strstr(ended.text, problems[i]));
     }
 }

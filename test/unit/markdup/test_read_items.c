@@ -1,10 +1,7 @@
-/* test_read_items.c -- which of two reads is the better one, and the order in which groups of items
-   are visited. */
+/* test_read_items.c -- which of two reads is the better one. test_resolve_sets.c tests the rest. */
 #include "unit_test.h"
 
 #include "markdup/read_items.h"
-
-/* ---- ranks ---- */
 
 static struct item_read make_read(const char *name, int64_t score, uint32_t ordinal)
 {
@@ -56,62 +53,4 @@ TEST(test_earlier_run_comes_first_at_one_place)
     item_read_ends(&first, 3, &a);
     item_read_ends(&second, 4, &b);
     assert_true(read_moment_compare(&a.moment, &b.moment) < 0);
-}
-
-/* ---- groups ---- */
-
-static char log_text[64];       /* what was called */
-static const char *fails;       /* the function that fails */
-
-static int note(char what, const char *function)
-{
-    size_t n = strlen(log_text);
-    assert_true(n + 1 < sizeof log_text);
-    log_text[n] = what;
-    return fails && strcmp(fails, function) == 0 ? -1 : 0;
-}
-
-static int look(void *arg, const uint8_t *item, bool is_first)
-{
-    (void)arg;
-    return note((char)(is_first ? item[8] - 'a' + 'A' : item[8]), "look");
-}
-
-static int decide(void *arg)
-{
-    (void)arg;
-    return note('!', "decide");
-}
-
-static int take(void *arg, const uint8_t *item, size_t n_bytes)
-{
-    (void)arg;
-    assert_int_equal(n_bytes, 9);
-    return note((char)item[8], "take");
-}
-
-static void check_visit(bool skips_alone, const char *failing, const char *want)
-{
-    static const char *const items[] = {"group  2c", "group  1a", "group  3d", "group  1b",
-                                        "group  3e", "group  3f", "group  4g"};
-    const struct item_visitor visitor = {.key_bytes = 8, .skips_alone = skips_alone, .look = look,
-                                         .decide = decide, .take = take};
-    const struct external_sort_settings settings = {.memory_bytes = 1 << 20};
-    struct external_sort *sort = external_sort_create(&settings);
-    memset(log_text, 0, sizeof log_text);
-    fails = failing;
-    for (size_t i = 0; i < sizeof items / sizeof *items; i++)
-        assert_int_equal(external_sort_add(sort, (const uint8_t *)items[i], 9), 0);
-    assert_int_equal(item_groups_visit(sort, &visitor, NULL), failing ? -1 : 0);
-    assert_string_equal(log_text, want);
-    external_sort_destroy(sort);
-}
-
-TEST(test_each_group_is_seen_then_decided_then_taken)
-{
-    check_visit(false, NULL, "Ab!abC!cDef!defG!g");
-    check_visit(true, NULL, "Ab!abDef!def");
-    check_visit(false, "look", "A");
-    check_visit(false, "decide", "Ab!");
-    check_visit(false, "take", "Ab!a");
 }

@@ -13,7 +13,10 @@
 
 enum { MOST_FILES = 6, MOST_RECORDS = 40 };
 
-#define HEADER "@HD\tVN:1.6\tSO:coordinate\n@SQ\tSN:c1\tLN:100000\n@SQ\tSN:c2\tLN:100000\n"
+#define REFERENCES "@SQ\tSN:c1\tLN:100000\n@SQ\tSN:c2\tLN:100000\n"
+#define HEADER "@HD\tVN:1.6\tSO:coordinate\n" REFERENCES
+
+static const char *header_text = HEADER;
 
 struct place_of {
     int32_t tid;
@@ -38,7 +41,7 @@ static void write_bam(const char *name, const struct place_of *at, size_t n, boo
 {
     char index[32];
     samFile *file = sam_open(name, "wb");
-    OWNED_HEADER sam_hdr_t *header = sam_hdr_parse(strlen(HEADER), HEADER);
+    OWNED_HEADER sam_hdr_t *header = sam_hdr_parse(strlen(header_text), header_text);
     OWNED_RECORD bam1_t *b = bam_init1();
     assert_true(file && header && b && sam_hdr_write(file, header) == 0);
     for (size_t i = 0; i < n; i++) write_record(file, header, b, at[i]);
@@ -184,6 +187,35 @@ TEST_IN_OWN_DIR(test_order_of_inputs_decides_at_one_place)
     const struct test_file in_order[] = {before, after}, turned[] = {after, before};
     check_steps(in_order, 2, NULL, "0c 1c");
     check_steps(turned, 2, NULL, "0,1");
+}
+
+/* Input 0 has the index of another file; or its own, which the header does not allow to use. */
+TEST_IN_OWN_DIR(test_input_whose_index_does_not_fit_is_merged)
+{
+    const struct test_file at_1 = {{{0, 1}}, 1, true}, at_2 = {{{1, 1}}, 1, true},
+                           none = {.n = 0, .lacks_index = true}, both = {{{0, 1}, {1, 1}}, 2, true},
+                           unmapped = {{unplaced}, 1, true}, ends = {{{0, 1}, unplaced}, 2, true},
+                           last = {{{1, 500}}, 1, false};
+    const struct {
+        struct test_file file, indexed;
+        const char *header, *want;      /* of the file with the index */
+    } cases[] = {
+        {at_1, at_1, HEADER, "0c 1c"}, {at_1, at_2, HEADER, "0,1"}, {at_1, none, HEADER, "0,1"},
+        {at_1, unmapped, HEADER, "0,1"}, {both, at_1, HEADER, "0,1"}, {both, ends, HEADER, "0,1"},
+        {at_1, ends, HEADER, "0,1"}, {at_1, at_1, HEADER "@CO\tlonger\n", "0,1"},
+        {at_1, at_1, HEADER "@SQ\tSN:c3\tLN:9\n", "0,1"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct test_file files[] = {cases[i].file, last};
+        header_text = cases[i].header;
+        write_bam(names[0], cases[i].indexed.at, cases[i].indexed.n, true);
+        header_text = HEADER;
+        check_steps(files, 2, NULL, cases[i].want);
+    }
+    const struct test_file files[] = {{{{0, 1}}, 1, false}, last};
+    header_text = "@HD\tVN:1.6\tSO:unsorted\n" REFERENCES;
+    check_steps(files, 2, NULL, "0,1");
+    header_text = HEADER;
 }
 
 TEST_IN_OWN_DIR(test_index_of_another_shape_is_not_used)
