@@ -40,7 +40,7 @@ static void write_record(samFile *file, sam_hdr_t *header, bam1_t *b, struct pla
 static void write_bam(const char *name, const struct place_of *at, size_t n, bool indexed)
 {
     char index[32];
-    samFile *file = sam_open(name, "wb");
+    samFile *file = sam_open(name, "wb0");
     OWNED_HEADER sam_hdr_t *header = sam_hdr_parse(strlen(header_text), header_text);
     OWNED_RECORD bam1_t *b = bam_init1();
     assert_true(file && header && b && sam_hdr_write(file, header) == 0);
@@ -183,36 +183,37 @@ TEST_IN_OWN_DIR(test_files_that_overlap_are_one_step)
 TEST_IN_OWN_DIR(test_order_of_inputs_decides_at_one_place)
 {
     const struct test_file before = {{{0, 1}, {0, 50}}, 2, false},
-                           after = {{{0, 50}, {0, 70}}, 2, false};
+                           after = {{{0, 50}, {0, 70}}, 2, false},
+                           also_before = {{{0, 10}, {0, 50}}, 2, false};
     const struct test_file in_order[] = {before, after}, turned[] = {after, before};
     check_steps(in_order, 2, NULL, "0c 1c");
     check_steps(turned, 2, NULL, "0,1");
+    const struct test_file between[] = {before, after, also_before};
+    check_steps(between, 3, NULL, "0,1,2");
 }
 
-/* Input 0 has the index of another file; or its own, which the header does not allow to use. */
-TEST_IN_OWN_DIR(test_input_whose_index_does_not_fit_is_merged)
+/* The files have the same sizes, and so the indexes the same places. */
+TEST_IN_OWN_DIR(test_input_with_the_index_of_another_file_is_merged)
 {
-    const struct test_file at_1 = {{{0, 1}}, 1, true}, at_2 = {{{1, 1}}, 1, true},
-                           none = {.n = 0, .lacks_index = true}, both = {{{0, 1}, {1, 1}}, 2, true},
-                           unmapped = {{unplaced}, 1, true}, ends = {{{0, 1}, unplaced}, 2, true},
-                           last = {{{1, 500}}, 1, false};
-    const struct {
-        struct test_file file, indexed;
-        const char *header, *want;      /* of the file with the index */
+    static const struct {
+        struct place_of indexed[2], at[2];
+        const char *want;
     } cases[] = {
-        {at_1, at_1, HEADER, "0c 1c"}, {at_1, at_2, HEADER, "0,1"}, {at_1, none, HEADER, "0,1"},
-        {at_1, unmapped, HEADER, "0,1"}, {both, at_1, HEADER, "0,1"}, {both, ends, HEADER, "0,1"},
-        {at_1, ends, HEADER, "0,1"}, {at_1, at_1, HEADER "@CO\tlonger\n", "0,1"},
-        {at_1, at_1, HEADER "@SQ\tSN:c3\tLN:9\n", "0,1"},
+        {{{0, 5}, {1, 5}}, {{0, 5}, {1, 5}}, "1c 0c"}, {{{1, 5}, {1, 5}}, {{0, 5}, {1, 5}}, "0,1"},
+        {{{0, 5}, {0, 5}}, {{0, 5}, {1, 5}}, "0,1"},   {{{0, 5}, {-1, -1}}, {{0, 5}, {1, 5}}, "0,1"},
+        {{{-1, -1}, {-1, -1}}, {{0, 5}, {1, 5}}, "0,1"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct test_file files[] = {cases[i].file, last};
-        header_text = cases[i].header;
-        write_bam(names[0], cases[i].indexed.at, cases[i].indexed.n, true);
-        header_text = HEADER;
+        const struct test_file files[] = {{{cases[i].at[0], cases[i].at[1]}, 2, true},
+                                          {{{0, 1}}, 1, false}};
+        write_bam(names[0], cases[i].indexed, 2, true);
         check_steps(files, 2, NULL, cases[i].want);
     }
-    const struct test_file files[] = {{{{0, 1}}, 1, false}, last};
+}
+
+TEST_IN_OWN_DIR(test_input_whose_header_claims_another_order_is_merged)
+{
+    const struct test_file files[] = {{{{0, 1}}, 1, false}, {{{1, 1}}, 1, false}};
     header_text = "@HD\tVN:1.6\tSO:unsorted\n" REFERENCES;
     check_steps(files, 2, NULL, "0,1");
     header_text = HEADER;
@@ -222,9 +223,10 @@ TEST_IN_OWN_DIR(test_index_of_another_shape_is_not_used)
 {
     const struct test_file files[] = {{{{0, 1}}, 1, false}, {{{1, 1}}, 1, false}};
     /* htslib makes as many levels as references of 100,000 bases need. */
-    const struct bam_index_shape own = {14, 1}, other = {14, 5};
+    const struct bam_index_shape own = {14, 1}, other = {14, 5}, wider = {15, 1};
     check_steps(files, 2, &own, "0c 1c");
     check_steps(files, 2, &other, "0,1");
+    check_steps(files, 2, &wider, "0,1");
     check_steps(files, 2, NULL, "0c 1c");
 }
 
