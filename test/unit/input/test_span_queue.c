@@ -7,7 +7,6 @@
 #include "unit_test.h"
 
 #include "input/span_queue.h"
-#include "util/diag.h"
 
 #include <htslib/bgzf.h>
 
@@ -112,12 +111,12 @@ TEST_OF_QUEUE(test_inputs_taken_in_any_order_have_all_records_in_order)
 {
     size_t n_taken[N_INPUTS];
     write_file();
-    for (int i = 0; i < 2; i++) {
-        settings.share.ahead_bytes = i == 0 ? 0 : 1 << 20;
-        assert_int_equal(take_all(i == 0 ? 0 : N_INPUTS * 3, n_taken), 0);
-        for (int k = 0; k < N_INPUTS; k++) assert_int_equal(n_taken[k], N_RECORDS);
+    for (size_t ahead_bytes = 0; ahead_bytes <= 1 << 20; ahead_bytes += 1 << 20) {
+        settings.share.ahead_bytes = ahead_bytes;
+        assert_int_equal(take_all(ahead_bytes > 0 ? 3 * N_INPUTS : 0, n_taken), 0);
+        for (int i = 0; i < N_INPUTS; i++) assert_int_equal(n_taken[i], N_RECORDS);
         assert_int_equal(n_alive, 0);
-        assert_true(i > 0 || most_alive <= N_INPUTS);   /* one of an input is always allowed */
+        assert_true(ahead_bytes > 0 || most_alive <= N_INPUTS); /* one of each is always allowed */
     }
 }
 
@@ -129,10 +128,8 @@ TEST_OF_QUEUE(test_records_before_a_damaged_one_are_taken)
     write_file();
     settings.taker_checks = true;
     assert_int_equal(take_all(0, n_taken), -1);
-    assert_int_equal(n_taken[0], N_RECORDS / 2);
-    assert_false(diag_failed() || thread_pool_failed(settings.threads));
+    assert_true(n_taken[0] == N_RECORDS / 2 && !thread_pool_failed(settings.threads));
     settings.taker_checks = false;
     assert_int_equal(take_all(0, n_taken), -1);
     assert_true(n_taken[0] <= N_RECORDS / 2 && thread_pool_failed(settings.threads));
-    assert_non_null(strstr(diag_error_text(), "record 201 of 'in.bam' is damaged: it claims a "));
 }

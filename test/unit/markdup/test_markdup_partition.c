@@ -15,8 +15,8 @@ static struct {
     pthread_mutex_t lock;
     uint32_t n_records;
     uint64_t file_bytes;
-    struct duplicate_counts counts;     /* result; and for each record 'd' or '.': */
-    char marks[MOST + 1], want[MOST + 1];
+    struct duplicate_counts counts;
+    char want[MOST];            /* for each record 'd': a duplicate, or '.' */
 } s;
 
 static void begin(size_t memory_bytes)
@@ -25,18 +25,15 @@ static void begin(size_t memory_bytes)
     const struct temp_places places = {prefixes, 1, NULL};
     memset(&s, 0, sizeof s);
     (void)pthread_mutex_init(&s.lock, NULL);
+    struct threads *threads = thread_pool_create();
+    const struct duplicate_marks_settings marks = {threads, 2, 1 << 20, 16 << 20, places};
     s.settings = (struct resolve_settings){
-        .threads = thread_pool_create(), .rules = &s.rules, .n_threads = 2,
-        .memory_bytes = memory_bytes, .places = places,
+        threads, &s.rules, 2, memory_bytes, places, .counts = group_totals_create(1),
         .ends_tapes = tape_set_create(READ_ENDS_N_STREAMS, 16 << 20, &places),
         .names = tape_set_create(READ_ENDS_N_PARTITIONS, 16 << 20, &places),
         .sent = tape_set_create(READ_ENDS_N_PARTITIONS, 16 << 20, &places),
-        .counts = group_totals_create(1)};
-    const struct duplicate_marks_settings marks = {
-        .threads = s.settings.threads, .n_threads = 2, .bits_bytes = 1 << 20,
-        .tags_bytes = 16 << 20, .places = places};
-    s.settings.marks = duplicate_marks_create(&marks);
-    assert_int_equal(thread_pool_start(s.settings.threads, 2), 0);
+        .marks = duplicate_marks_create(&marks)};
+    assert_int_equal(thread_pool_start(threads, 2), 0);
 }
 
 /* Adds read ends of the next record; want: its mark. */
@@ -55,19 +52,20 @@ static void end_chunk(uint64_t label)
 
 static void resolve(void)
 {
-    struct found_marks found = {0};
+    RELEASED(found_marks_release) struct found_marks found = {0};
+    struct duplicate_marks *marks = s.settings.marks;
     size_t n;
-    duplicate_marks_add_run(s.settings.marks, RUN, s.n_records);
-    (void)duplicate_marks_begin(s.settings.marks);
+    end_chunk(RUN);
+    duplicate_marks_add_run(marks, RUN, s.n_records);
+    (void)duplicate_marks_begin(marks);
     assert_int_equal(resolve_duplicates(&s.settings, &s.file_bytes), 0);
-    assert_int_equal(duplicate_marks_end(s.settings.marks, 1 << 20), 0);
-    assert_int_equal(duplicate_marks_find(s.settings.marks, RUN, 0, s.n_records, &found), 0);
-    for (uint32_t i = 0; i < s.n_records; i++) s.marks[i] = found_marks_have(&found, i) ? 'd' : '.';
-    assert_string_equal(s.marks, s.want);
+    assert_int_equal(duplicate_marks_end(marks, 1 << 20), 0);
+    assert_int_equal(duplicate_marks_find(marks, RUN, 0, s.n_records, &found), 0);
+    for (uint32_t i = 0; i < s.n_records; i++)
+        if (found_marks_have(&found, i) != (s.want[i] == 'd')) fail_msg("record %u", i);
     s.counts = *group_totals_counts(s.settings.counts, &n);
-    found_marks_release(&found);
     read_ends_gather_release(&s.gather);
-    duplicate_marks_destroy(s.settings.marks);
+    duplicate_marks_destroy(marks);
     group_totals_destroy(s.settings.counts);
     tape_set_destroy(s.settings.ends_tapes);
     tape_set_destroy(s.settings.names);
@@ -105,11 +103,13 @@ static void add_same_strand(int64_t here, int64_t there)
 TEST_IN_OWN_DIR(test_worse_pairs_and_single_reads_at_a_place_are_marked)
 {
     enum { N = 100 };
-    uint64_t undone = UINT64_C(1) << 32 | RUN;
     for (int tags = 0; tags < 2; tags++) {
+        uint64_t undone = UINT64_C(1) << 32 | RUN;      /* an earlier attempt at the run */
         begin(4 << 20);
         s.rules.names_original = tags;
         s.settings.undone = (struct undone_runs){&undone, 1, 1};
+        add(PAIR(50, 99, "better than all"), '.');
+        end_chunk(undone);
         for (int64_t at = 0; at < N * 1000; at += 1000) {
             add(PAIR(at + 50, 5, "a"), 'd');
             add(SINGLE(at + 50, 99), 'd');
@@ -122,11 +122,6 @@ TEST_IN_OWN_DIR(test_worse_pairs_and_single_reads_at_a_place_are_marked)
             add(SINGLE(at + 66, 9), '.');
             add(SINGLE(at + 70, 9), 'd');
         }
-        end_chunk(RUN);
-        s.n_records = 0;
-        add(PAIR(50, 99, "a"), 'd');
-        end_chunk(undone);      /* an earlier attempt at the run: it does not count */
-        s.n_records = 10 * N;
         resolve();
         assert_true(s.counts.paired_duplicates == N && s.counts.single_duplicates == 3 * N);
     }
@@ -140,19 +135,16 @@ TEST_IN_OWN_DIR(test_other_records_are_marked_like_the_read_of_their_name)
         s.rules.marks_others = true;
         s.rules.removes = removes;
         for (int i = 0; i < N; i++) {
-            char name[2][12];
-            for (int k = 0; k < 2; k++) (void)snprintf(name[k], sizeof name[k], "%c%d", "ab"[k], i);
-            struct read_ends was_marked = OTHER(name[0]);
+            char name[12];
+            (void)snprintf(name, sizeof name, "%d", i);
+            struct read_ends was_marked = OTHER(name);
             was_marked.was_marked = true;
-            add(OTHER(name[0]), 'd');
-            add(PAIR(i, 5, name[0]), 'd');
-            add(PAIR(i, 9, name[1]), '.');
-            add(OTHER(name[1]), '.');
-            add(was_marked, 'd');
+            add(OTHER(name), i % 2 ? 'd' : '.');
+            add(PAIR(i / 2, i % 2 ? 5 : 9, name), i % 2 ? 'd' : '.');
+            add(was_marked, i % 2 ? 'd' : '.');
         }
-        end_chunk(RUN);
         resolve();
-        assert_int_equal(s.counts.other_duplicates, removes ? N : 2 * N);
+        assert_int_equal(s.counts.other_duplicates, removes ? N / 2 : N);
     }
 }
 
@@ -165,15 +157,13 @@ TEST_IN_OWN_DIR(test_marks_do_not_depend_on_the_memory)
         s.rules.names_original = i % 2;
         struct read_ends ends = PAIR(0, 0, "q");
         for (int n = 0; n < N_PLACES; ends.other_place = ++ends.here) {
-            if (read_ends_partition(&ends) != 5) continue;      /* as all were in one */
-            for (int k = 0; k < N_EACH; k++) {
-                ends.score = k;
-                add(ends, k == N_EACH - 1 ? '.' : 'd');
-                if (k % 4 == 0) add(SINGLE(ends.here, k), 'd');
+            if (read_ends_partition(&ends) != 5) continue;      /* so that it is large */
+            for (ends.score = 0; ends.score < N_EACH; ends.score++) {
+                add(ends, ends.score == N_EACH - 1 ? '.' : 'd');
+                if (ends.score % 4 == 0) add(SINGLE(ends.here, ends.score), 'd');
             }
             n++;
         }
-        end_chunk(RUN);
         resolve();
         assert_int_equal(s.counts.paired_duplicates, N_PLACES * (N_EACH - 1));
         assert_true(i / 2 == 1 || (s.file_bytes > 0) == (i / 2 == 2));

@@ -3,54 +3,41 @@
 
 #include "markdup/read_items.h"
 
-static struct item_read make_read(const char *name, int64_t score, uint32_t ordinal)
+static struct item_read make_read(enum read_ends_kind kind, const char *name, int64_t score,
+                                  uint32_t ordinal)
 {
-    const struct read_ends ends = {.kind = READ_ENDS_PAIR, .score = score, .ordinal = ordinal,
+    const struct read_ends ends = {.kind = kind, .score = score, .ordinal = ordinal,
                                    .name = (const uint8_t *)name,
                                    .name_bytes = (uint8_t)strlen(name)};
     struct item_read read;
-    item_read_ends(&ends, 3, &read);
+    item_read_ends(&ends, 9 - ordinal, &read);  /* the run precedes the ordinal */
     return read;
 }
 
-TEST(test_qc_then_score_then_name_decide_which_read_stays)
+#define PAIR(name, score, ordinal) make_read(READ_ENDS_PAIR, name, score, ordinal)
+#define SINGLE(name, score, ordinal) make_read(READ_ENDS_SINGLE, name, score, ordinal)
+
+TEST(test_qc_then_score_then_name_then_moment_decide_which_read_stays)
 {
-    /* each is better than the next */
-    const struct item_read good[] = {make_read("x", 9, 0), make_read("a", 8, 1),
-                                     make_read("ab", 8, 2), make_read("b", 8, 3)};
-    struct item_read failed = make_read("a", 99, 4);
-    failed.failed_qc = true;
-    for (size_t i = 0; i < 4; i++) {
-        for (size_t k = 0; k < 4; k++)
-            assert_int_equal(sign(duplicate_rank_compare(&good[i], &good[k]), 0),
-                             sign((long long)i, (long long)k));
-        assert_true(duplicate_rank_compare(&good[i], &failed) < 0);
-        assert_true(duplicate_rank_compare(&failed, &good[i]) > 0);
-    }
-    const struct item_read later = make_read("x", 9, 5);
-    assert_int_equal(duplicate_rank_compare(&good[0], &later), 0);
-    assert_true(duplicate_rank_is_better(&later, &good[0]));
-    assert_false(duplicate_rank_is_better(&good[0], &later));
+    /* Each is better than the next; the last two are equal but for their place in the file. */
+    struct item_read reads[] = {PAIR("x", 9, 0), PAIR("a", 8, 1), PAIR("ab", 8, 2),
+                                PAIR("b", 8, 3), PAIR("a", 99, 4), PAIR("a", 99, 5)};
+    reads[4].failed_qc = reads[5].failed_qc = true;
+    for (int i = 0; i < 6; i++)
+        for (int k = 0; k < 6; k++) {
+            int want = i >= 4 && k >= 4 ? 0 : sign(i, k);
+            assert_int_equal(sign(duplicate_rank_compare(&reads[i], &reads[k]), 0), want);
+            assert_int_equal(duplicate_rank_is_better(&reads[i], &reads[k]), i < k);
+        }
 }
 
 TEST(test_pairs_stay_whatever_the_score_of_single_reads)
 {
-    const struct item_read pair = make_read("p", 1, 0);
-    struct item_read single = make_read("s", 5, 1), equal = make_read("e", 5, 2),
-                     better = make_read("b", 6, 3);
-    single.is_paired = equal.is_paired = better.is_paired = false;
+    const struct item_read pair = PAIR("p", 1, 0), single = SINGLE("s", 5, 1),
+                           equal = SINGLE("e", 5, 2), better = SINGLE("b", 6, 3);
     assert_true(duplicate_rank_single_loses(&better, &pair));
     assert_true(duplicate_rank_single_loses(&equal, &single));
     assert_false(duplicate_rank_single_loses(&better, &single));
     assert_true(duplicate_rank_is_better(&pair, &better));
     assert_false(duplicate_rank_is_better(&better, &pair));
-}
-
-TEST(test_earlier_run_comes_first_at_one_place)
-{
-    const struct read_ends first = {.ordinal = 9}, second = {.ordinal = 2};
-    struct item_read a, b;
-    item_read_ends(&first, 3, &a);
-    item_read_ends(&second, 4, &b);
-    assert_true(read_moment_compare(&a.moment, &b.moment) < 0);
 }
