@@ -1,6 +1,6 @@
 /*
- * test_span_queue.c -- spans of several inputs come in the order of each, as many ahead as the memory
- * allows, and what a damaged record does.
+ * test_span_queue.c -- spans of several inputs come in the order of each, as many ahead as the
+ * memory allows, and what a damaged record does.
  */
 #include "bam_content.h"
 #include "test_place.h"
@@ -8,10 +8,9 @@
 
 #include "input/span_queue.h"
 
-#include <htslib/bgzf.h>
-
 enum { N_INPUTS = 3 };
 
+static struct rng rng;
 static struct content content;
 static struct input_streams_settings settings;
 static size_t n_made, n_alive, most_alive;      /* under the lock: spans */
@@ -36,7 +35,7 @@ static void drop(void *arg, void *made)
 
 static int enter(void **state)
 {
-    struct rng rng = rng_start(41);
+    rng = rng_start(41);
     content = make_content(&rng, 20000, 60000);
     struct threads *threads = thread_pool_create();
     settings = (struct input_streams_settings){
@@ -51,18 +50,6 @@ static int leave(void **state)
     thread_pool_destroy(settings.threads);
     release_content(&content);
     return unlink(path) != 0 || leave_place(state) != 0;
-}
-
-#define TEST_OF_QUEUE(test) TEST_WITH(test, enter, leave)
-
-static void write_file(void)
-{
-    uint8_t head[100];
-    size_t n = put_bam_header(head, "@SQ\tSN:c1\tLN:100000\n");
-    BGZF *file = bgzf_open(path, "w1");
-    assert_true(file && bgzf_write(file, head, n) == (ssize_t)n);
-    assert_int_equal(bgzf_write(file, content.bytes, content.n_bytes), content.n_bytes);
-    assert_int_equal(bgzf_close(file), 0);
 }
 
 /* The records of the span must be the next ones; *n counts them. Returns -1 if the next is bad. */
@@ -107,10 +94,10 @@ static int take_all(size_t n_first, size_t n_taken[N_INPUTS])
     return r;
 }
 
-TEST_OF_QUEUE(test_inputs_taken_in_any_order_have_all_records_in_order)
+TEST_WITH(test_inputs_taken_in_any_order_have_all_records_in_order, enter, leave)
 {
     size_t n_taken[N_INPUTS];
-    write_file();
+    write_content(&rng, "@SQ\tSN:c1\tLN:100000\n", &content, content.n_bytes, "w1");
     for (size_t ahead_bytes = 0; ahead_bytes <= 1 << 20; ahead_bytes += 1 << 20) {
         settings.share.ahead_bytes = ahead_bytes;
         assert_int_equal(take_all(ahead_bytes > 0 ? 3 * N_INPUTS : 0, n_taken), 0);
@@ -121,11 +108,11 @@ TEST_OF_QUEUE(test_inputs_taken_in_any_order_have_all_records_in_order)
 }
 
 /* A taker who checks sees it; else the sort fails. */
-TEST_OF_QUEUE(test_records_before_a_damaged_one_are_taken)
+TEST_WITH(test_records_before_a_damaged_one_are_taken, enter, leave)
 {
     size_t n_taken[N_INPUTS];
     test_put_u32(content.bytes + content.at[N_RECORDS / 2], 31);
-    write_file();
+    write_content(&rng, "@SQ\tSN:c1\tLN:100000\n", &content, content.n_bytes, "w1");
     settings.taker_checks = true;
     assert_int_equal(take_all(0, n_taken), -1);
     assert_true(n_taken[0] == N_RECORDS / 2 && !thread_pool_failed(settings.threads));

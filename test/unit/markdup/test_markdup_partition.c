@@ -6,7 +6,7 @@
 #include "markdup/markdup_partition.h"
 #include "markdup/read_ends_store.h"
 
-enum { RUN = 2, MOST = 12000 };
+enum { RUN = 2, MOST = 12000, N_REPEATS = 100, N_NAMES = 2000, N_PLACES = 400, N_EACH = 20 };
 
 static struct {
     struct resolve_settings settings;
@@ -24,7 +24,7 @@ static void begin(size_t memory_bytes)
     static const char *const prefixes[] = {"./"};
     const struct temp_places places = {prefixes, 1, NULL};
     memset(&s, 0, sizeof s);
-    (void)pthread_mutex_init(&s.lock, NULL);
+    s.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     struct threads *threads = thread_pool_create();
     const struct duplicate_marks_settings marks = {threads, 2, 1 << 20, 16 << 20, places};
     s.settings = (struct resolve_settings){
@@ -102,7 +102,6 @@ static void add_same_strand(int64_t here, int64_t there)
 
 TEST_IN_OWN_DIR(test_worse_pairs_and_single_reads_at_a_place_are_marked)
 {
-    enum { N = 100 };
     for (int tags = 0; tags < 2; tags++) {
         uint64_t undone = UINT64_C(1) << 32 | RUN;      /* an earlier attempt at the run */
         begin(4 << 20);
@@ -110,7 +109,7 @@ TEST_IN_OWN_DIR(test_worse_pairs_and_single_reads_at_a_place_are_marked)
         s.settings.undone = (struct undone_runs){&undone, 1, 1};
         add(PAIR(50, 99, "better than all"), '.');
         end_chunk(undone);
-        for (int64_t at = 0; at < N * 1000; at += 1000) {
+        for (int64_t at = 0; at < N_REPEATS * 1000; at += 1000) {
             add(PAIR(at + 50, 5, "a"), 'd');
             add(SINGLE(at + 50, 99), 'd');
             add(PAIR(at + 50, 7, "c"), '.');
@@ -123,18 +122,18 @@ TEST_IN_OWN_DIR(test_worse_pairs_and_single_reads_at_a_place_are_marked)
             add(SINGLE(at + 70, 9), 'd');
         }
         resolve();
-        assert_true(s.counts.paired_duplicates == N && s.counts.single_duplicates == 3 * N);
+        assert_int_equal(s.counts.paired_duplicates, N_REPEATS);
+        assert_int_equal(s.counts.single_duplicates, 3 * N_REPEATS);
     }
 }
 
 TEST_IN_OWN_DIR(test_other_records_are_marked_like_the_read_of_their_name)
 {
-    enum { N = 2000 };
     for (int removes = 0; removes < 2; removes++) {
         begin(4 << 20);
         s.rules.marks_others = true;
         s.rules.removes = removes;
-        for (int i = 0; i < N; i++) {
+        for (int i = 0; i < N_NAMES; i++) {
             char name[12];
             (void)snprintf(name, sizeof name, "%d", i);
             struct read_ends was_marked = OTHER(name);
@@ -144,13 +143,12 @@ TEST_IN_OWN_DIR(test_other_records_are_marked_like_the_read_of_their_name)
             add(was_marked, i % 2 ? 'd' : '.');
         }
         resolve();
-        assert_int_equal(s.counts.other_duplicates, removes ? N / 2 : N);
+        assert_int_equal(s.counts.other_duplicates, removes ? N_NAMES / 2 : N_NAMES);
     }
 }
 
 TEST_IN_OWN_DIR(test_marks_do_not_depend_on_the_memory)
 {
-    enum { N_PLACES = 400, N_EACH = 20 };
     static const size_t memories[] = {64 << 20, 2 << 20, 1 << 16};
     for (size_t i = 0; i < 6; i++) {
         begin(memories[i / 2]);
