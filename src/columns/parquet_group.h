@@ -9,7 +9,7 @@
  * Statistics of chunks have the number of nulls, and bounds (minimum and maximum) for numbers and
  * for columns with few distinct texts. Their pages have the same statistics.
  *
- * The metadata of a group, from which the writer of the file makes the footer (parquet_file.h), are
+ * The metadata of a group, from which the writer of the file makes the footer (parquet_footer.h), are
  * a struct parquet_group, and for each leaf of the schema a struct parquet_chunk with its pages.
  * Chunks are in the file in this order, each with its dictionary page, if any, and its pages.
  *

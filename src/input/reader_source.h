@@ -38,7 +38,7 @@ struct sam_lines {              /* of a piece of SAM */
 
 /*
  * A piece of an input, and the whole records in it. A piece is read in one of three forms:
- *   - whole BGZF blocks, which a worker inflates directly to the place where the records stay;
+ *   - whole BGZF blocks, which a worker inflates;
  *   - whole lines of SAM, which a worker parses (sam_chunk_parse);
  *   - raw bytes that are in place already.
  * The raw bytes of a piece continue those of the piece before it. A record may begin in one piece

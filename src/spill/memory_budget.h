@@ -7,7 +7,7 @@
  * While loading, the budget is divided into
  *   - sort buffers, the bulk: raw records, their sort entries and, in name order, their keys;
  *   - pieces of input that workers inflate or parse, each compressed and as records;
- *   - spill chunks ("packs") that are being compressed, and for each worker a block and space to
+ *   - spill chunks that are being compressed, and for each worker a block and space to
  *     sort;
  *   - if seeks are slow: compactions, for which sort buffers are retired.
  * While merging, it is divided into

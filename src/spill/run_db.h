@@ -1,8 +1,8 @@
 /*
  * run_db.h -- stores sorted runs in one temporary RocksDB database and scans them.
  *
- * A run consists of one or more files. When it *ends*, these are on the disk. Then it is
- * *admitted*: RocksDB ingests all of its files at once and lists them durably in its manifest. Each
+ * A run consists of one or more files. When it *ends*, these are on the disk, unless fsync is
+ * skipped (resume/delayed_fsync.h). Then it is *admitted*: RocksDB ingests all of its files at once and lists them durably in its manifest. Each
  * run has a label, bytes that the caller chooses. Another process can open the database and read
  * runs and labels.
  *

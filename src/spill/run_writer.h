@@ -1,7 +1,7 @@
 /*
  * run_writer.h -- merges sorted sort buffers into one run and writes it to the store.
  *
- * A run is cut into *spill chunks* ("packs"), at bounds that cut all of its sort buffers. For each
+ * A run is cut into *spill chunks*, at bounds that cut all of its sort buffers. For each
  * chunk a worker merges one slice of each sort buffer, cuts the result into blocks and compresses
  * them. A large run becomes several files, each with a range of its keys: a thread per file puts
  * its chunks into the store in order. A single thread would take 0.15 s of CPU per million records,

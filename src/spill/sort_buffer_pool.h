@@ -2,7 +2,7 @@
  * sort_buffer_pool.h -- owns the memory of sort buffers, one arena cut into spans of one size, and
  * the list of full sort buffers.
  *
- * The reader takes a sort buffer, fills it and seals it. The spiller writes the oldest sealed ones
+ * The reader takes a sort buffer, fills it and freezes it. The spiller writes the oldest frozen
  * to the store, which frees them. The merge takes those that were never spilled. The pool also owns
  * the memory budget, which changes during the sort: sort buffers are *retired* when compactions
  * need their memory, and runs become longer if seeks are slow.
@@ -67,7 +67,7 @@ bool sort_buffer_pool_reader_waits(const struct sort_buffer_pool *pool);
 /* Frees a sort buffer for its next use. */
 void sort_buffer_pool_free(struct sort_buffer_pool *pool, struct sort_buffer *buffer);
 
-/* --checksum-only: removes a sort buffer from the list of sealed ones and frees it. */
+/* --checksum-only: removes a sort buffer from the list of frozen ones and frees it. */
 void sort_buffer_pool_forget(struct sort_buffer_pool *pool, struct sort_buffer *buffer);
 
 /* Gives the memory of free sort buffers back to the kernel. */
@@ -75,7 +75,7 @@ void sort_buffer_pool_drop_free(struct sort_buffer_pool *pool);
 
 /* ---- the spiller ---- */
 
-/* With the lock held, or after loading: returns the number of sealed sort buffers that are not in
+/* With the lock held, or after loading: returns the number of frozen sort buffers that are not in
    the store. */
 size_t sort_buffer_pool_n_kept(const struct sort_buffer_pool *pool);
 
