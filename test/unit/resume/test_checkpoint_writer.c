@@ -33,12 +33,12 @@ static void check_state(const struct state *c)
     struct group_dir groups = {.path = NULL};
     struct temp_dirs dirs;
     struct threads *threads = thread_pool_create();
-    struct load_totals *totals = load_totals_create(threads, 0);
-    const struct checkpoint_sort_parts parts = {threads, totals, &output, &none, &none, &groups,
+    struct load_totals totals = {.threads = threads};
+    const struct checkpoint_sort_parts parts = {threads, &totals, &output, &none, &none, &groups,
                                                 true};
     OWNED_HEADER sam_hdr_t *header = parse_header("@HD\tVN:1.6\n");
     struct checkpoint_writer *w = checkpoint_writer_create(&settings, &parts);
-    totals->counts = (struct load_counts){.sum.n_records = 1, .input_is_bad = c->is_bad};
+    totals.counts = (struct load_counts){.sum.n_records = 1, .input_is_bad = c->is_bad};
     checkpoint_writer_look_at_output(w);
     checkpoint_writer_remember_inputs(w, &inputs, header);
     assert_int_equal(checkpoint_writer_make_directories(w, &dirs), 0);
@@ -59,7 +59,6 @@ static void check_state(const struct state *c)
     checkpoint_writer_end_syncs(w, false);
     checkpoint_writer_remove_directories(w, false);
     checkpoint_writer_destroy(w);
-    load_totals_destroy(totals);
     thread_pool_destroy(threads);
 }
 
