@@ -2,8 +2,8 @@
  * parquet_footer.c -- see parquet_footer.h.
  *
  * The places of page indexes are known only at the end. So the stream of groups is a sequence of
- * parts of the footer, each with a head (struct part_head); behind a part that describes a chunk
- * the places of the indexes of this chunk are filled in.
+ * parts of the footer, each with a head (struct part_head); the places of the indexes of a chunk
+ * are filled in after the part that describes it.
  */
 #include "columns/parquet_footer.h"
 
@@ -29,8 +29,8 @@ static bool is_null_page(const struct parquet_page *page)
 static bool pages_ascend(const struct parquet_chunk *chunk, enum parquet_type type)
 {
     const struct parquet_bounds *last = NULL;
-    for (const struct parquet_page *page = pages_of(chunk), *end = page + chunk->n_pages; page < end;
-         page++) {
+    const struct parquet_page *page = pages_of(chunk), *end = page + chunk->n_pages;
+    for (; page < end; page++) {
         const struct parquet_bounds *bounds = &page->bounds;
         if (is_null_page(page)) continue;
         if (last && (parquet_bound_compare(type, &last->least, &bounds->least) > 0 ||

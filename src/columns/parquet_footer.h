@@ -1,5 +1,6 @@
 /*
- * parquet_footer.h -- writes what follows the row groups of a Parquet file: page indexes and footer.
+ * parquet_footer.h -- writes what follows the row groups of a Parquet file: page indexes and
+ * footer.
  *
  * The footer has the schema, the places of the row groups and the metadata of column_schema.h.
  * Nothing before it needs to be changed, so a file can be written to a pipe. What each group adds

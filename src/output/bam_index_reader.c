@@ -1,12 +1,12 @@
 /*
- * bam_index_reader.c -- see bam_index_reader.h. The SAM specification (section 5.2) describes BAI, and
- * the CSI specification CSI.
+ * bam_index_reader.c -- see bam_index_reader.h. The SAM specification (section 5.2) describes BAI,
+ * and the CSI specification CSI.
  *
  * The lists of a part are in file order. An index file lists chunks by bin; here they are sorted by
  * start. BAI has an offset for each window. CSI has one for each bin, that of the bin's first
  * window. Offsets ascend, so a window without one gets that of the window before, which is never
- * too large. CSI does not tell how far reads extend, except that they end within their bins. Up to
- * there windows get the last offset; otherwise they would get one of the next file, whose reads
+ * too large. CSI does not record how far reads extend, except that they end within their bins. Up
+ * to there windows get the last offset; otherwise they would get one of the next file, whose reads
  * start further right.
  */
 #include "output/bam_index_reader.h"

@@ -302,7 +302,7 @@ static int copy_blocks(struct copy *copy)
                ? refuse_index(copy) : 0;
 }
 
-/* Checks that the file is still what was planned with. */
+/* Checks that the file has not changed since the steps were planned. */
 static int check_unchanged(const char *path, const struct stat *before)
 {
     struct stat now;

@@ -8,7 +8,7 @@ enum {
     MIN_PIECE_BYTES = 64 * KIB,  /* a BGZF block is never split */
     MAX_PIECE_BYTES = 512 * KIB, /* fits the L2 cache with its compressed form */
     MIN_BUFFER_BYTES = 256 * KIB,
-    MAX_BUFFER_BYTES = 128 * KIB * KIB, /* one job sorts a sort buffer: 128 MiB take some 30 ms */
+    MAX_BUFFER_BYTES = 128 * KIB * KIB, /* one job sorts a sort buffer: 128 MiB take about 30 ms */
     MIN_BUFFERS = 4,
     FEW_THREADS = 4,           /* fit into the allowance beyond the budget */
     MANY_BUFFERS = 16,         /* enough to spill 6 while 6 others fill */

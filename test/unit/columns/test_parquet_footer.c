@@ -1,7 +1,7 @@
 /*
- * test_parquet_footer.c -- the end of a file of many groups is written bit by bit; a sink that fails is
- * not called again, and then the end is not complete. Groups that do not fit into a footer are
- * refused when they are added.
+ * test_parquet_footer.c -- the end of a file of many groups is written bit by bit; a sink that
+ * fails is not called again, and then the end is not complete. Groups that do not fit into a footer
+ * are refused when they are added.
  */
 #include "unit_test.h"
 

@@ -37,16 +37,16 @@ static int enter(void **state)
 {
     rng = rng_start(41);
     content = make_content(&rng, 20000, 60000);
-    struct threads *threads = thread_pool_create();
+    static struct load_totals totals;
+    struct threads *threads = totals.threads = thread_pool_create();
     settings = (struct input_streams_settings){
-        .threads = threads, .totals = load_totals_create(threads, 0), .n_refs = 1,
+        .threads = threads, .totals = &totals, .n_refs = 1,
         .share = {.span_bytes = 5000}, .make = make, .drop = drop, .arg = &content};
     return thread_pool_start(threads, 3) < 0 || enter_place(state) != 0;
 }
 
 static int leave(void **state)
 {
-    load_totals_destroy(settings.totals);
     thread_pool_destroy(settings.threads);
     release_content(&content);
     return unlink(path) != 0 || leave_place(state) != 0;
