@@ -110,6 +110,19 @@ static inline sam_hdr_t *parse_header(const char *text)
     return header;
 }
 
+/* Makes a header with the references r0, r1 and so on. The caller destroys it. */
+static inline sam_hdr_t *make_header(const int64_t *lengths, size_t n)
+{
+    sam_hdr_t *header = parse_header("");
+    for (size_t i = 0; i < n; i++) {
+        char name[24], length[24];
+        (void)snprintf(name, sizeof name, "r%zu", i);
+        (void)snprintf(length, sizeof length, "%" PRId64, lengths[i]);
+        assert_int_equal(sam_hdr_add_line(header, "SQ", "SN", name, "LN", length, NULL), 0);
+    }
+    return header;
+}
+
 static inline void put_file(const char *path, const void *bytes, size_t n)
 {
     FILE *file = fopen(path, "wb");

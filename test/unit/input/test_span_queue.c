@@ -68,13 +68,13 @@ static int check_span(const struct record_span *span, size_t *n)
 static int take_all(size_t n_first, size_t n_taken[N_INPUTS])
 {
     static const htsFormat no_options;
-    static const size_t numbers[] = {0, 1, 2}, order[] = {2, 0, 1};
-    const char *const paths[] = {path, path, path};
+    static const size_t numbers[] = {1, 2, 3}, order[] = {2, 0, 1};
+    const char *const paths[] = {path, path, path, path};
     struct queued_span *span;
     int r = 0;
     n_made = n_alive = most_alive = 0;
     memset(n_taken, 0, N_INPUTS * sizeof *n_taken);
-    settings.inputs = bam_inputs_open(paths, N_INPUTS, &no_options, NULL, true);
+    settings.inputs = bam_inputs_open(paths, N_INPUTS + 1, &no_options, NULL, true);
     settings.numbers = numbers;
     settings.n_inputs = N_INPUTS;
     struct input_streams *all = input_streams_start(&settings);
@@ -83,7 +83,7 @@ static int take_all(size_t n_first, size_t n_taken[N_INPUTS])
     thread_pool_unlock(settings.threads);
     for (size_t i = 0; i < N_INPUTS; i++)
         while (r >= 0 && (r = input_streams_next(all, order[i], &span)) > 0) {
-            assert_int_equal(span->input, order[i]);
+            assert_int_equal(span->input, numbers[order[i]]);
             r = check_span(&span->records, &n_taken[i]);
             span_queue_drop(span);
         }

@@ -50,7 +50,7 @@ static void end_chunk(uint64_t label)
     assert_int_equal(read_ends_gather_end(&s.gather, label, s.settings.ends_tapes, &s.lock), 0);
 }
 
-static void resolve(void)
+static void resolve(uint64_t n_paired, uint64_t n_single)
 {
     RELEASED(found_marks_release) struct found_marks found = {0};
     struct duplicate_marks *marks = s.settings.marks;
@@ -64,6 +64,8 @@ static void resolve(void)
     for (uint32_t i = 0; i < s.n_records; i++)
         if (found_marks_have(&found, i) != (s.want[i] == 'd')) fail_msg("record %u", i);
     s.counts = *group_totals_counts(s.settings.counts, &n);
+    assert_int_equal(s.counts.paired_duplicates, n_paired);
+    assert_int_equal(s.counts.single_duplicates, n_single);
     read_ends_gather_release(&s.gather);
     duplicate_marks_destroy(marks);
     group_totals_destroy(s.settings.counts);
@@ -121,9 +123,7 @@ TEST_IN_OWN_DIR(test_worse_pairs_and_single_reads_at_a_place_are_marked)
             add(SINGLE(at + 66, 9), '.');
             add(SINGLE(at + 70, 9), 'd');
         }
-        resolve();
-        assert_int_equal(s.counts.paired_duplicates, N_REPEATS);
-        assert_int_equal(s.counts.single_duplicates, 3 * N_REPEATS);
+        resolve(N_REPEATS, 3 * N_REPEATS);
     }
 }
 
@@ -142,7 +142,7 @@ TEST_IN_OWN_DIR(test_other_records_are_marked_like_the_read_of_their_name)
             add(PAIR(i / 2, i % 2 ? 5 : 9, name), i % 2 ? 'd' : '.');
             add(was_marked, i % 2 ? 'd' : '.');
         }
-        resolve();
+        resolve(N_NAMES / 2, 0);
         assert_int_equal(s.counts.other_duplicates, removes ? N_NAMES / 2 : N_NAMES);
     }
 }
@@ -162,8 +162,7 @@ TEST_IN_OWN_DIR(test_marks_do_not_depend_on_the_memory)
             }
             n++;
         }
-        resolve();
-        assert_int_equal(s.counts.paired_duplicates, N_PLACES * (N_EACH - 1));
+        resolve(N_PLACES * (N_EACH - 1), N_PLACES * N_EACH / 4);
         assert_true(i / 2 == 1 || (s.file_bytes > 0) == (i / 2 == 2));
     }
 }

@@ -319,6 +319,26 @@ TEST(test_forged_long_coordinates_are_refused)
     }
 }
 
+/* The record is told by its number, or if that is unknown by its name only. */
+TEST(test_key_that_is_too_long_is_refused)
+{
+    static uint8_t records[2 * SORT_KEY_MOST_BYTES];
+    const struct sort_rules rules = {.order = SORT_TAG, .tag = {'X', 'X'}};
+    size_t n = 0;
+    for (size_t i = 0; i < 2; i++) {
+        const struct record_fields f = {.name = "r", .tag_bytes = i == 0 ? 8 : SORT_KEY_MOST_BYTES};
+        n += put_record(records + n, &f, 7);
+        memcpy(records + n - f.tag_bytes, "XXZ", 3);
+        records[n - 1] = '\0';
+    }
+    for (uint64_t first = 4, i = 0; i < 2; first = RECORD_NUMBER_UNKNOWN, i++) {
+        struct record_problem problem;
+        assert_int_equal(record_entries_measure(&rules, records, records + n, first, &problem), -1);
+        assert_true(problem.record == (i == 0 ? 5 : first) && problem.tag == rules.tag);
+        assert_string_equal(problem.read_name, "r");
+    }
+}
+
 TEST(test_empty_buffer_has_no_records)
 {
     RELEASED(merge_space_release) struct merge_space space = {0};
