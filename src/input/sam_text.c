@@ -1,5 +1,5 @@
 /* sam_text.c -- see reader_source.h. */
-#define _GNU_SOURCE             /* memfd_create, memrchr */
+#define _GNU_SOURCE             /* F_SETPIPE_SZ, memrchr, pipe2 */
 #include "input/reader_source.h"
 
 #include "bam/header_text.h"
@@ -9,13 +9,14 @@
 #include "util/xalloc.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <htslib/bgzf.h>
 #include <htslib/hfile.h>
 #include <htslib/kstring.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 /* The next byte, without consuming it; EOF at the end, or -2 if the file cannot be read. */
@@ -46,17 +47,20 @@ static int read_header_text(samFile *file, kstring_t *text)
     return first < EOF ? -1 : 0;
 }
 
-/* A text as a file. htslib opens memory, too, but loads its plug-ins and the libraries of curl to do
-   so, which takes as long as all else in a small sort. */
+/* A text as a file: a pipe, if it is large enough. htslib opens memory, too, but loads its plug-ins
+   and the libraries of curl to do so, which takes as long as a small sort. */
 static hFILE *open_text(const char *text, size_t n_bytes)
 {
-    int fd = memfd_create("header", MFD_CLOEXEC);
-    bool is_whole = fd >= 0 && write(fd, text, n_bytes) == (ssize_t)n_bytes &&
-                    lseek(fd, 0, SEEK_SET) == 0;
-    hFILE *file = is_whole ? hdopen(fd, "r") : NULL;
-    if (file) return file;
-    if (fd >= 0) (void)close(fd);
-    file = hopen("mem:", "r:", xmemdup(text, n_bytes), n_bytes);                /* frees the copy */
+    int ends[2];
+    if (n_bytes < INT_MAX && pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0) {
+        (void)fcntl(ends[1], F_SETPIPE_SZ, (int)n_bytes);
+        bool is_whole = write(ends[1], text, n_bytes) == (ssize_t)n_bytes;
+        (void)close(ends[1]);
+        hFILE *file = is_whole ? hdopen(ends[0], "r") : NULL;
+        if (file) return file;
+        (void)close(ends[0]);
+    }
+    hFILE *file = hopen("mem:", "r:", xmemdup(text, n_bytes), n_bytes);         /* frees the copy */
     xalloc_require(file != NULL);
     return file;
 }
