@@ -66,11 +66,11 @@ static int check_content(const struct sort_context *sort)
     load_totals_look(sort->totals, &read);
     if (content_sum_equal(in, out)) return 0;
     if (resumed)
-        diag_error_of(DIAG_DAMAGE, "the temporary data in '%s' are damaged: of %" PRIu64
-                      " records %" PRIu64 " were found, or others; sort the input again",
-                      resumed->dirs[0].path, in->n_records, out->n_records);
+        diag_error_of(DIAG_DAMAGE, "the temporary data in '%s' are damaged: they have %" PRIu64
+                      " of %" PRIu64 " records, or other records; sort the input again",
+                      resumed->dirs[0].path, out->n_records, in->n_records);
     else
-        diag_error("the output is not what was read: %" PRIu64 " records in, %" PRIu64
+        diag_error("the output differs from the input: %" PRIu64 " records in, %" PRIu64
                    " out, checksums %016" PRIx64 " and %016" PRIx64 "; please report this",
                    in->n_records, out->n_records, in->hash, out->hash);
     return -1;
@@ -109,7 +109,7 @@ static int run_phases(struct sort_context *sort)
     if (prepare_output_header(sort) < 0) return -1;
     if ((!s->merge && settle_phase(sort) < 0) || resolve_before_merge(sort) < 0) return -1;
 #ifdef __GLIBC__
-    (void)malloc_trim(0);       /* the merge allocates other sizes */
+    (void)malloc_trim(0);       /* the merge needs blocks of other sizes */
 #endif
     return merge_phase(sort);
 }

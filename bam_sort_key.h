@@ -20,8 +20,8 @@
  *     sort_key_encode      make the key in any other order, any number of times.
  *     sort_rules_restore   once, before the record is written.
  *
- * Records and keys belong to the caller; nothing is allocated. Any thread, on different records;
- * sort_rules_update_header one at a time.
+ * Records and keys belong to the caller; nothing is allocated. Threads: any, on different records;
+ * one at a time for sort_rules_update_header.
  */
 #ifndef ROCKSORT_BAM_SORT_KEY_H
 #define ROCKSORT_BAM_SORT_KEY_H
@@ -141,8 +141,8 @@ size_t sort_key_bytes(const struct sort_rules *rules, const uint8_t *rec, const 
    size. */
 size_t sort_key_encode(const struct sort_rules *rules, const uint8_t *rec, uint8_t *out);
 
-/* Changes a record that was just read to the form in which it is sorted. Adds the record to the
-   sum, in the form in which it will be written. */
+/* Changes a record that was just read to the form in which it is sorted. Adds the record, as it
+   will be written, to the sum. */
 void sort_rules_admit(const struct sort_rules *rules, uint8_t *rec, struct content_sum *sum);
 
 /* Changes a record to the form in which it is written. */

@@ -23,13 +23,13 @@ enum {
     TABLE_BLOCK_BYTES = 4096,           /* less than a value: each value gets a block of its own */
     LARGE_TABLE_BLOCK_BYTES = 64 << 10, /* the scan holds one of each file in memory */
     INDEX_PART_BYTES = 16 << 10,
-    LONG_INDEX_PART_BYTES = 80 << 10,   /* some hundred long keys with a common prefix */
+    LONG_INDEX_PART_BYTES = 80 << 10,   /* a few hundred long keys with a common prefix */
     INDEX_RESTART_INTERVAL = 1024,      /* there are no look-ups, only scans */
     INFO_LOG_FATAL = 4,
     WRITE_BUFFER_BYTES = 64 << 10,      /* memtables stay empty */
     FILE_BUFFER_BYTES = 256 << 10,      /* a file writer buffers this much before it calls write */
     SYNC_EVERY_BYTES = 4 << 20,
-    MANIFEST_BYTES = 64 << 10,          /* enough for some hundred runs */
+    MANIFEST_BYTES = 64 << 10,          /* enough for a few hundred runs */
     NEVER = 1 << 30,
 };
 
@@ -73,7 +73,7 @@ static void set_db_options(rocksdb_options_t *db, bool existing)
     /* Writes must never wait, even with many files. */
     rocksdb_options_set_level0_slowdown_writes_trigger(db, NEVER);
     rocksdb_options_set_level0_stop_writes_trigger(db, NEVER);
-    /* One job for flushes, which never happen, and one for compaction, for its memory limit. */
+    /* One job for flushes, which never happen, and one compaction, to limit its memory. */
     rocksdb_options_set_max_background_jobs(db, 2);
     rocksdb_options_set_max_open_files(db, -1);
     rocksdb_options_set_max_file_opening_threads(db, 1);
@@ -116,8 +116,7 @@ int rocksdb_opts_init(struct rocksdb_opts *opts, bool existing, size_t compactio
     rocksdb_get_options_from_string(base, text, opts->db, &error);
     rocksdb_options_destroy(base);
     if (error) {
-        diag_error("this RocksDB does not take an option of rocksort's: %s; please report this",
-                   error);
+        diag_error("RocksDB refuses an option that rocksort sets: %s; please report this", error);
         rocksdb_free(error);
         rocksdb_opts_release(opts);
         return -1;

@@ -7,8 +7,9 @@ script fails, with one line for each fault, if
   - an include line does not name a room and a header of it, or a header at the top;
   - a file includes a header of a room that its own room may not include;
   - files include each other in a circle;
-  - with --objects, the folder of the object files: files call each other in a circle. nm says which
-    file defines a function and which files use it. A call through a pointer does not count, nor
+  - with --objects, the folder of the object files: a file calls one of a room that its own may not
+    include, or files call each other in a circle. nm says which file defines a function and which
+    files use it. A call through a pointer does not count, nor
     does one of a function of the C library that a file puts in front of the C library's own.
 NAME.c and NAME.h are one file here. doc/design.md says what each room is for.
 """
@@ -31,12 +32,12 @@ ROOMS = {
     "columns": "util os bam",
     "spill": "util os bam order",
     "markdup": "util os bam spill",
-    "input": "util bam order fixmate spill markdup",
+    "input": "util os bam order fixmate spill markdup",
     "split": "util bam order",
     "output": "util os bam order stats columns spill markdup split",
     "resume": "util os bam order fixmate stats columns spill markdup input split output",
-    "sort": "util os bam order fixmate spill markdup input split output resume",
-    "cli": "util os bam fixmate columns spill markdup input output resume sort",
+    "sort": "util os bam order fixmate columns spill markdup input split output resume",
+    "cli": "util os bam order fixmate stats columns spill markdup input split output resume sort",
 }
 
 # The sources at the top, and the room that each belongs to.
@@ -142,6 +143,14 @@ def circles(arrows):
     return sorted(group for group in groups if len(group) > 1)
 
 
+def check_called_rooms(calls):
+    """Returns a fault for each call of a room that the caller's may not include."""
+    return [f"{caller}: calls {called}, which its room may not include"
+            for caller, others in sorted(calls.items()) for called in sorted(others)
+            if called.split("/")[0] not in (caller.split("/")[0],
+                                            *ROOMS[caller.split("/")[0]].split())]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--root", type=pathlib.Path,
@@ -155,6 +164,7 @@ def main():
     faults += [f"{', '.join(group)}: include each other in a circle" for group in circles(arrows)]
     if args.objects:
         calls = check_calls(args.objects, rooms)
+        faults += check_called_rooms(calls)
         faults += [f"{', '.join(group)}: call each other in a circle" for group in circles(calls)]
     for fault in faults:
         print(fault, file=sys.stderr)

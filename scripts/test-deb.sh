@@ -8,7 +8,7 @@
 #
 #     TEST_DEB_BUILD=TARBALL   builds that source tarball in there and tests that package, which
 #                              shows whether Build-Depends names all that is needed
-#     TEST_DEB_DIR=DIR         place of that Debian (default: a temporary directory; some 400 MB, or
+#     TEST_DEB_DIR=DIR         place of that Debian (default: a temporary directory; 400 MB, or
 #                              1 GB with TEST_DEB_BUILD)
 #     MIRROR=URL               where debootstrap gets it from, if not from its default
 set -euo pipefail

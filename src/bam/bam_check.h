@@ -3,7 +3,7 @@
  *
  * Every record is checked when it is read from the input, and again when it comes back from
  * temporary data, whose checksum does not prove that rocksort wrote them. All other code relies on
- * these checks only. They leave out tags; bam_aux.h reads these safely.
+ * these checks only. Tags are not checked; bam_aux.h reads them safely.
  *
  * Pure; any thread.
  */

@@ -39,8 +39,8 @@ struct bam_extent bam_cigar_extent(struct bam_cigar cigar)
     return extent;
 }
 
-/* Reads the length before an operation, and moves *at to the operation. A longer one than any
-   reference is cut, so that even a text of 2 GiB cannot overflow. */
+/* Reads the length before an operation, and moves *at to the operation. Limits lengths to more than
+   any reference has, so that even a text of 2 GiB cannot overflow. */
 static int64_t take_length(const char **at)
 {
     const int64_t most = INT64_C(1) << 33;
@@ -129,7 +129,7 @@ static const uint8_t *find_values(const uint8_t *rec)
     if (n < BAM_RECORD_MIN_BYTES + BAM_LONG_TAG_BYTES) return NULL;
     const uint8_t *tag = rec + n - BAM_LONG_TAG_BYTES;
     if (memcmp(tag, tag_start, sizeof tag_start) != 0) return NULL;
-    /* The same bytes may be qualities or the value of another tag, so reads all tags before. */
+    /* The same bytes may be qualities or the value of another tag, so all tags before are read. */
     const uint8_t *at = bam_record_tags(rec);
     struct bam_aux aux;
     while (at < tag)

@@ -38,16 +38,17 @@ static inline int64_t bam_cigar_reference_bases(struct bam_cigar cigar)
     return n_bases;
 }
 
-/* How far an alignment goes, in bases. Clips are those at the ends of the read. */
+/* The extent of an alignment, in bases, and the clips at the ends of the read. */
 struct bam_extent {
-    int64_t reference;          /* it covers */
+    int64_t reference;          /* covered */
     int64_t soft[2], hard[2];   /* clipped at the beginning and at the end */
 };
 
 struct bam_extent bam_cigar_extent(struct bam_cigar cigar);
 
-/* The same of a CIGAR as text, up to a '*', which may be any text. As in samtools, an operation
-   without a length counts 1, and each clip after the first base on the reference is at the end. */
+/* The same for a CIGAR as text, which may be any text and ends at a '*'. As in samtools, an
+   operation without a length counts 1, and each clip after the first base on the reference is at
+   the end. */
 struct bam_extent bam_cigar_text_extent(const char *text);
 
 enum { BAM_CG_TAG_BYTES = 8 };  /* before the operations: C G B I and a 32-bit count */
@@ -68,8 +69,8 @@ static inline bool bam_record_has_placeholder(const uint8_t *rec)
    its type is 0. */
 struct bam_cigar bam_record_cigar(const uint8_t *rec, const struct bam_aux *cg);
 
-/* Like samtools when it reads, moves a CIGAR of at most 65,535 operations from the CG tag to the
-   CIGAR field, in place. Returns the new size of the record. */
+/* Moves a CIGAR of at most 65,535 operations from the CG tag to the CIGAR field, in place, as
+   samtools does when it reads. Returns the new size of the record. */
 size_t bam_record_restore_cigar(uint8_t *rec);
 
 /* ---- long coordinates ---- */

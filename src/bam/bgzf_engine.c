@@ -2,12 +2,13 @@
  * bgzf_engine.c -- see bgzf_engine.h. No other file knows which libraries are built in.
  *
  * Igzip has its own levels, 0 to 3. Our level 1 is its level 2: on real reads it takes half the
- * time of libdeflate's level 1 for 1.056 of the bytes. Its level 1 is as fast and its files larger;
- * its level 3 is almost as slow as libdeflate's level 1; its level 0 makes files a fifth larger.
+ * time of libdeflate's level 1 and makes files 5.6 % larger. Its level 1 is as fast but makes
+ * larger files; its level 3 is almost as slow as libdeflate's level 1; its level 0 makes files a
+ * fifth larger.
  *
- * The output of igzip (ISA-L 2.30) depends on the address of its stream: about 6 of 12,000 small
- * blocks differ if the stream is elsewhere in memory, at each level from 1, with isal_deflate and
- * isal_deflate_stateless. All of the blocks inflate to the same bytes.
+ * From level 1 on, the output of igzip (ISA-L 2.30) depends on the address of its stream: about 6
+ * of 12,000 small blocks differ if the stream is elsewhere in memory, both with isal_deflate and
+ * with isal_deflate_stateless. They inflate to the same bytes.
  */
 #define _GNU_SOURCE             /* RTLD_DEFAULT */
 #include "bam/bgzf_engine.h"
@@ -180,9 +181,9 @@ int bgzf_engine_inflate(struct bgzf_coder *coder, const uint8_t *in, size_t in_b
 struct engine {
     const char *name;
     const char *library;                /* NULL: the engine is not built in */
-    const char *version_text;           /* NULL: a function tells the version */
+    const char *version_text;           /* NULL: `version` returns it */
     const char *(*version)(void);
-    void *(*make)(int level);           /* of a compressor */
+    void *(*make)(int level);           /* makes a compressor */
     void (*release)(void *compressor);
     ssize_t (*run)(void *compressor, const uint8_t *raw, size_t raw_bytes, uint8_t *out,
                    size_t room);

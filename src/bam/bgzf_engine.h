@@ -58,7 +58,7 @@ bool bgzf_engine_is_built_in(enum bgzf_engine engine);
 /* True if the engine, built in or not, has a level. All have level 0, which needs no engine. */
 bool bgzf_engine_has_level(enum bgzf_engine engine, int level);
 
-/* Returns the engine of a method, which must be built in; replaces auto by another engine. */
+/* Returns the engine of a method, which must be built in; replaces auto with another engine. */
 enum bgzf_engine bgzf_engine_choose(struct bgzf_method method);
 
 /* Returns name and version of an engine's library, such as "ISA-L" and "2.30.0"; both are NULL for

@@ -63,7 +63,7 @@ struct text header_field_value(struct text field, const char *tag);
  */
 const char *header_find_bad_line(const char *text, bool known_types, struct text *line);
 
-/* Replaces each line "@CO", which an older htslib drops, by "@CO\t", like samtools 1.24. Returns
+/* Replaces each line "@CO", which an older htslib drops, with "@CO\t", like samtools 1.24. Returns
    the new text, which the caller frees, or NULL if there is no such line. */
 char *header_complete_comments(const char *text);
 

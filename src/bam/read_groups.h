@@ -28,11 +28,11 @@ struct read_groups {
     size_t *library_of;         /* of group i + 1 */
 };
 
-/* Reads the @RG lines; of two with the same ID the first counts. May let htslib parse the header:
+/* Reads the @RG lines; uses the first of those with the same ID. May let htslib parse the header:
    no other thread may use it during the call. */
 struct read_groups *read_groups_create(sam_hdr_t *header);
 
-/* NULL is accepted. */
+/* Accepts NULL. */
 void read_groups_destroy(struct read_groups *groups);
 
 /* The group with this ID, or 0; and the library of a group, 0 included. */

@@ -141,7 +141,7 @@ static bool find_least(const struct machine_facts *facts, const struct memory_so
 {
     bool found = false;
     for (size_t i = 0; i < n; i++) {
-        /* Ignore limits above the machine's memory, by which control groups (v1) mean no limit. */
+        /* Control groups (v1) report a limit above the machine's memory if they have none. */
         if (sources[i].bytes >= facts->machine_bytes || sources[i].bytes == UINT64_MAX) continue;
         if (found && share_of(&sources[i], false) >= share_of(least, false)) continue;
         *least = sources[i];

@@ -136,7 +136,7 @@ static int refuse(const struct option_table *table, int c, char **argv)
                    name_of(find_row(table, optopt), name));
         return -1;
     }
-    /* optind does not tell: the letter may be in the middle of a word. */
+    /* optind does not show it: the letter may be in the middle of a word. */
     (void)snprintf(name, sizeof name, "-%c", optopt);
     diag_error("%s does not take %s: give options such as -@ and -O to rocksort itself",
                table->option, optopt > 0 && optopt < FIRST_ROW ? name : argv[optind - 1]);

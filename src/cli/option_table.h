@@ -1,5 +1,5 @@
 /*
- * option_table.h -- parses options into the members of a struct, by a table.
+ * option_table.h -- parses options into the members of a struct, with a table.
  *
  * Each option is one row. The options come from a command line, or from one argument that holds
  * options of another program, such as --fixmate="-r -z off".
@@ -84,8 +84,8 @@ struct option_clash {
    `of`. */
 int option_refuse_clash(const char *of, const struct option_clash *clashes, size_t n);
 
-/* Parses the options of a command line. Returns the index of the first argument that is no option,
-   or -1 after a message of ours or of getopt_long, which begins with argv[0]. */
+/* Parses the options of a command line. Returns the index of the first argument that is not an
+   option, or -1 after a message of ours or of getopt_long, which begins with argv[0]. */
 int option_table_parse(const struct option_table *table, int argc, char **argv, void *target);
 
 /* Parses a whole decimal number; clamps it to the range of long. Returns 0 or -1. */

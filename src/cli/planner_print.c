@@ -185,7 +185,7 @@ static void print_input(const struct plan *plan, const char *threads_reason,
     if (!plan->size_is_known)
         (void)printf("uncompressed: unknown; give -s SIZE for a plan of the whole input\n");
     else if (s->input_bytes > 0 && plan->expected_bytes == s->input_bytes)
-        (void)printf("uncompressed: %s, by -s\n", raw);
+        (void)printf("uncompressed: %s, from -s\n", raw);
     else if (plan->n_records > 0)
         (void)printf("uncompressed: %s%s, %s%.0f records\n", about, raw, about, plan->n_records);
     else
@@ -204,7 +204,7 @@ static void print_disk(const char *dir, const struct disk_traits *disk)
     (void)disk_space_look(dir, &space);
     (void)printf("temporary directory: %s, %s, ", dir, disk->file_system);
     if (disk->seek_seconds > 0)
-        (void)printf("random read %.2f ms (%.1f at a time), sequential read %.0f MB/s, ",
+        (void)printf("random read %.2f ms (%.1f concurrent), sequential read %.0f MB/s, ",
                      1e3 * disk->seek_seconds, disk->parallel, 1e-6 * disk->bytes_per_second);
     (void)printf("%s free\n", SIZE(space.free_bytes));
 }
@@ -272,7 +272,7 @@ static void print_plan(const struct plan *plan, const struct places *places)
     else
         print_spilling(plan, places);
     if (s->markdup)
-        (void)printf("duplicates: %s remembered of all records, in %s\n",
+        (void)printf("duplicates: %s kept for all records, in %s\n",
                      SIZE((double)plan->expected_bytes * plan->traits.read_ends_ratio),
                      plan->read_ends_bytes > 0 ? "a temporary file" : "memory");
     print_output("output", s->output ? s->output : "standard output", &s->output_format,

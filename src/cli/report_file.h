@@ -42,9 +42,8 @@ struct markdup_report {
 /* Chooses the files of the requested reports, and sets them in the settings for the checkpoint. */
 int markdup_report_choose(struct markdup_report *paths, struct sort_settings *settings);
 
-/* Refuses a name that the sort would use for two of outputs and reports, or for an input and
-   anything but the output; with --split-by also a report that a group could overwrite. stats: the
-   file of --stats. */
+/* Refuses a name given to two outputs or reports, or to an input and anything but the output; with
+   --split-by also a report that a group could overwrite. stats: the file of --stats. */
 int report_files_check(const struct sort_options *options, const struct output_path *stats,
                        const struct markdup_report *duplicates);
 

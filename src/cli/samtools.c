@@ -10,8 +10,8 @@
  * is not this program. The environment variable ROCKSORT_FRONT_END_TRIED lists device and inode of
  * this program's file, whatever link it was found through, and of each file that was handed over
  * to. A copy of this program or a wrapper script around it starts this program again, which tries
- * the first candidate that is not listed. Identities of files, because wrappers change PATH. A
- * wrapper that clears the environment is not recognised.
+ * the first candidate that is not listed. It lists files, not names, because wrappers change PATH.
+ * A wrapper that clears the environment is not recognised.
  *
  * `samtools --version` runs the upstream as a child and prints our own line after its lines:
  * scripts take the version from the first line.
@@ -133,8 +133,8 @@ static void print_how_to_install(const char *command)
             command ? " to run '" : "", command ? command : "", command ? "'" : "");
 }
 
-/* Writes what is buffered for `out`. Returns 0, or -1 after a message. A reader that has gone is no
- * error: `samtools --version | head -1` has what it wants. */
+/* Writes what is buffered for `out`. Returns 0, or -1 after a message. It is not an error if the
+   reader has gone: `samtools --version | head -1` has what it wants. */
 static int flush(FILE *out)
 {
     if ((fflush(out) == 0 && !ferror(out)) || errno == EPIPE) return 0;
@@ -181,14 +181,14 @@ static int print_versions(char *const argv[])
            : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* Returns whether a command is rocksort: `sort` is if the user asked for that. */
+/* True for rocksort, and for `sort` if SAMTOOLS_SORT asks for it. */
 static int runs_as_rocksort(const char *command)
 {
     const char *sorter = getenv(SORT_ENV);
     if (strcmp(command, "rocksort") == 0) return 1;
     if (strcmp(command, "sort") != 0 || !sorter) return 0;
     if (strcmp(sorter, "rocksort") == 0) return 1;
-    /* A front end that handed over to this one has said so. */
+    /* A front end that handed over to this one has already warned. */
     if (*sorter && strcmp(sorter, "samtools") != 0 && !getenv(TRIED_ENV))
         fprintf(stderr,
                 "samtools: warning: " SORT_ENV "='%s' has no effect: it may be rocksort, or "

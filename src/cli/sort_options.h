@@ -47,7 +47,7 @@ struct sort_options {
     int argc;
     char **argv;
     struct option_list kept;            /* options that a checkpoint keeps */
-    size_t n_adopted;                   /* the first so many are from the checkpoint */
+    size_t n_adopted;                   /* how many, at the start, are from the checkpoint */
     bool is_adopting;                   /* those of the checkpoint are being parsed */
     /* options from which the settings are made */
     bool order_given;                   /* an option that chooses the order */
@@ -109,8 +109,8 @@ int sort_options_take_input_option(void *options, const char *text);
 int sort_options_take_output_option(void *options, const char *text);
 int sort_options_take_reference(void *options, const char *fasta);
 
-/* Make an argument of the table whole (option_table.h): --reference and -I; options of htslib, such
-   as -O; --split-by. */
+/* Return an argument with absolute paths (option_table.h): --reference and -I; options of htslib,
+   such as -O; --split-by. */
 char *sort_options_whole_file(const char *file);
 char *sort_options_whole_formats(const char *options);
 char *sort_options_whole_split(const char *how);
@@ -133,7 +133,8 @@ int sort_options_parse_markdup(const char *text, struct markdup_rules *rules);
 /* Accepts {0}. */
 void sort_options_release_markdup(struct markdup_rules *rules);
 
-/* Refuses options that cannot be used together. n_args: number of arguments that are no options. */
+/* Refuses options that cannot be used together. n_args: number of arguments that are not
+   options. */
 int sort_options_check_modes(const struct sort_options *options, int n_args);
 
 /* Parses --split-by. By tag, changes the order: by tag, then by the requested order within a

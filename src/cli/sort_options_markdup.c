@@ -1,8 +1,8 @@
 /*
- * sort_options_markdup.c -- parses the arguments of --fixmate and --markdup: the options of
- * samtools fixmate, and those of samtools markdup and some more, in one text.
+ * sort_options_markdup.c -- parses the arguments of --fixmate and --markdup: options of samtools
+ * fixmate, and options of samtools markdup and some of our own.
  *
- * Options are collected first: their order does not matter, and of two equal ones the last counts.
+ * Options are collected first: their order does not matter, and the last of equal options applies.
  * Regular expressions are compiled when all options are known.
  */
 #include "cli/sort_options.h"

@@ -25,8 +25,7 @@ int sort_options_check_modes(const struct sort_options *o, int n_args)
         {s->also && s->split_by, "--also cannot be used together with --split-by"},
         {s->split_by && o->tag, "--split-by and -t cannot be used together"},
         {s->markdup && !o->resume && s->rules.order != SORT_COORDINATE,
-         "--markdup needs the order by coordinate, where duplicates lie together: leave "
-         "out other orders"},
+         "--markdup needs the order by coordinate: leave out other orders"},
         {s->merge && (o->resume || o->clean || s->keep_checkpoint || s->sum_only || o->plan),
          "--merge cannot be used together with -k, --resume, --clean, --checksum-only, "
          "--verify or --plan"},
@@ -35,7 +34,7 @@ int sort_options_check_modes(const struct sort_options *o, int n_args)
          "with --merge"},
         {s->merge && s->rules.order == SORT_MINHASH && s->minhash_fasta &&
          !s->rules.minhash.forward_only,
-         "--merge cannot tell the order of -I without -R, which turns reads around"},
+         "--merge cannot check the order of -I without -R, which reverses reads"},
         {s->partial && !o->resume, "--partial can be used with --resume only"},
         {o->stats && (o->clean || o->verify || o->plan),
          "--stats can be used with a sort only, not with --clean, --verify or --plan"},

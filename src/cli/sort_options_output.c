@@ -325,7 +325,7 @@ static enum column_format column_format_of(enum output_kind kind)
     }
 }
 
-/* Warns of a tag whose type is not that of the specification: mostly a mistake, which makes its
+/* Warns of a tag whose type is not that of the specification: usually a mistake, which makes its
    column all null. */
 static void warn_of_types(const struct column_schema *schema)
 {

@@ -1,5 +1,5 @@
 /*
- * sort_options_parse.c -- parses the options by a table, then combines them.
+ * sort_options_parse.c -- parses the options with a table, then combines them.
  */
 #include "cli/sort_options.h"
 
@@ -200,8 +200,8 @@ static int take_verify(void *arg, const char *order)
 {
     struct sort_options *o = arg;
     if (order && strcmp(order, "coordinate") != 0) {
-        diag_error("option --verify takes nothing or =coordinate, not '%s'; other orders are named "
-                   "by their options", order);
+        diag_error("option --verify takes nothing or =coordinate, not '%s'; for any other order "
+                   "give its option too, such as -n", order);
         return -1;
     }
     if (order) o->order_given = true;
@@ -239,7 +239,7 @@ static int take_help(void *arg, const char *text)
 #define OUTPUT .kept = OPTION_OF_OUTPUT
 #define RUNS .kept = OPTION_OF_RUNS
 #define WHOLE(of) .whole = sort_options_whole_##of
-/* Of contradicting order options the last counts, as in samtools. */
+/* If options give several orders, the last one applies, as in samtools. */
 #define ORDER(value) VALUE(settings.rules.order, value), GIVEN(order_given), RUNS
 
 static const struct option_row rows[] = {
@@ -329,8 +329,8 @@ static int finish_verify(struct sort_options *o)
     if (!o->verify || !s->minhash_fasta || s->rules.order != SORT_MINHASH ||
         s->rules.minhash.forward_only)
         return 0;
-    diag_error("--verify cannot check the order of -I without -R, as it turns reads around; "
-               "without -M and -I it checks the reads that have a place");
+    diag_error("--verify cannot check the order of -I without -R, which reverses reads; without "
+               "-M and -I it checks the reads that have a position");
     return -1;
 }
 
@@ -400,7 +400,7 @@ static void finish_messages(struct sort_options *o)
     hts_verbose = HTS_LOG_ERROR;
 }
 
-/* Prints a line or two after the message of getopt_long; the usage text would push it away. */
+/* Prints a line or two after the message of getopt_long; the usage text would hide it. */
 static void print_how_to_call(const struct sort_options *o)
 {
     const char *command = o->dialect == DIALECT_ROCKSORT ? "rocksort" : "sort";
@@ -429,7 +429,7 @@ static int take_options(struct sort_options *o, int argc, char **argv)
 }
 
 /* Makes the order and the changes to records from their options. n_args: number of arguments that
-   are no options. */
+   are not options. */
 static int finish_records(struct sort_options *o, int n_args)
 {
     struct sort_settings *s = &o->settings;
@@ -457,8 +457,8 @@ static int adopt(struct sort_options *o, const struct checkpoint_file *file, boo
     return r < 0 ? -1 : 0;
 }
 
-/* Takes the command line. Of options that contradict each other the last one counts, so those that
-   the runs depend on are parsed again: none may be new, but an earlier one may be repeated. */
+/* Parses the options of the checkpoint, then the command line, which may repeat options that the
+   runs depend on, but not add any. Then parses those of the checkpoint again, so that they win. */
 int sort_options_parse_again(struct sort_options *o, const struct checkpoint_file *file)
 {
     struct option_list *kept = &o->kept;
@@ -470,7 +470,7 @@ int sort_options_parse_again(struct sort_options *o, const struct checkpoint_fil
         const char *word = kept->words[i];
         enum option_kept kind = kept->kinds[i];
         if (kind == OPTION_OF_RUNS && !option_list_has(kept, o->n_adopted, word)) {
-            diag_error("cannot resume '%s' with %s: its runs were made without; leave it out",
+            diag_error("cannot resume '%s' with %s: its runs were made without it; leave it out",
                        o->resume, word);
             return -1;
         }

@@ -26,7 +26,7 @@ static int take_test_size(const char *variable, uint64_t *n_bytes)
     return -1;
 }
 
-/* Replaces auto by values that fit the machine. */
+/* Replaces auto with values that fit the machine. */
 static void fit_machine(struct sort_options *o)
 {
     struct sort_settings *s = &o->settings;

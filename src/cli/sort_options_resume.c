@@ -26,16 +26,15 @@ static bool may_have_format(const char *name, const char *option)
     return by_name.kind == by_option.kind;
 }
 
-/* Takes the temporary directories. -T matters only for a sort that still reads input: others write
-   no runs. */
+/* Takes the temporary directories. -T matters only for a sort that still reads input: any other
+   writes no runs. */
 static void adopt_places(struct sort_options *o)
 {
     struct sort_settings *s = &o->settings;
     const struct resume resume = {.checkpoint = s->resumed, .partial = s->partial};
     bool reads_input = resume_reads_input(&resume);
     if (o->temp_prefixes && !reads_input)
-        diag_warning("-T is ignored: nothing more is written beside the checkpoint '%s'",
-                     o->resume);
+        diag_warning("-T is ignored: finishing '%s' writes no more runs", o->resume);
     if (!o->temp_prefixes || !reads_input) s->n_temp_prefixes = 0;
 }
 
@@ -76,7 +75,7 @@ static int adopt(struct sort_options *o, const struct sort_options *given,
     s->n_inputs = file->n_inputs;
     adopt_places(o);
     if (given->thread_memory_given && !given->total_memory_bytes && !given->auto_memory) {
-        o->total_memory_bytes = 0;      /* -m counts, not the --max-memory of the checkpoint */
+        o->total_memory_bytes = 0;      /* -m replaces the --max-memory of the checkpoint */
         o->auto_memory = false;
     }
     if (sort_options_finish_resources(o) < 0) return -1;

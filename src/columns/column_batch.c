@@ -26,7 +26,7 @@ enum {
 
 static const char too_long[] = "its values are too long for columns";
 static const char not_text[] = "it has text that is not UTF-8";
-static const char not_printable[] = "it has a tag of type A that is no printable character";
+static const char not_printable[] = "it has a tag of type A that is not a printable character";
 static const char bad_position[] = "it has a position below 1 or above 2147483647";
 static const char twice[] = "it has a tag twice";
 

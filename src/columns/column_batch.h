@@ -52,8 +52,8 @@ struct column_batch {
     struct column_values *columns;
     uint64_t n_rows;
     size_t raw_bytes;           /* of the records in BAM */
-    /* Set by the caller: about so many records, and bytes of them, come in the next batches, or
-       fewer. Memory for their bases and qualities is then allocated at once. */
+    /* Set by the caller: estimated records of the next batches, and their bytes. Memory for their
+       bases and qualities is then allocated at once. */
     size_t expected_rows, expected_bytes;
     /* private */
     uint8_t *value_bytes;       /* of each column (column_type_bytes) */
@@ -65,7 +65,7 @@ struct column_batch {
 
 struct column_batch *column_batch_create(const struct column_schema *schema);
 
-/* NULL is accepted. */
+/* Accepts NULL. */
 void column_batch_destroy(struct column_batch *batch);
 
 /* Adds a checked record. Returns NULL; or a static text that says why columns cannot hold the

@@ -2,7 +2,7 @@
 #include "columns/column_file.h"
 
 #include "columns/arrow_message.h"
-#include "columns/parquet_file.h"
+#include "columns/parquet_footer.h"
 #include "columns/parquet_group.h"
 #include "util/xalloc.h"
 
@@ -69,7 +69,7 @@ const char *column_encoder_put(struct column_encoder *encoder, size_t begin,
 struct column_file {
     const struct column_output *output;
     struct tape_set *spool;
-    struct parquet_file parquet;
+    struct parquet_footer parquet;
     /* Arrow */
     struct arrow_coder coder;
     struct arrow_place references;
@@ -82,7 +82,7 @@ struct column_file *column_file_create(const struct column_output *output, size_
     bool is_parquet = output->request->format == COLUMN_FORMAT_PARQUET;
     file->output = output;
     file->spool = tape_set_create(is_parquet ? PARQUET_N_STREAMS : 1, memory_bytes, places);
-    file->parquet = (struct parquet_file){
+    file->parquet = (struct parquet_footer){
         .name = name, .schema = output->schema, .spool = file->spool,
         .is_compressed = output->request->codec != COLUMN_CODEC_NONE,
         .most_footer_bytes = 1 << 30,
@@ -119,7 +119,8 @@ int column_file_add(struct column_file *file, const struct byte_buffer *metadata
 {
     enum column_format format = file->output->request->format;
     int r = 0;
-    if (format == COLUMN_FORMAT_PARQUET) return parquet_file_add(&file->parquet, metadata, position);
+    if (format == COLUMN_FORMAT_PARQUET)
+        return parquet_footer_add(&file->parquet, metadata, position);
     if (format == COLUMN_FORMAT_ARROW_STREAM) return 0;
     for (size_t at = 0; r == 0 && at < metadata->n_bytes; at += sizeof(struct arrow_place)) {
         struct arrow_place place;
@@ -157,6 +158,6 @@ int column_file_end(struct column_file *file, sam_hdr_t *header, uint64_t positi
                     const struct column_sink *sink)
 {
     return file->output->request->format == COLUMN_FORMAT_PARQUET
-               ? parquet_file_end(&file->parquet, header, position, sink)
+               ? parquet_footer_end(&file->parquet, header, position, sink)
                : write_arrow_end(file, header, sink);
 }

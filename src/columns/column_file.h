@@ -6,7 +6,7 @@
  * Order of calls for an encoder: add records to its batch, then put, repeatedly. For a file: begin;
  * add, for the metadata of all batches; end. Metadata are spooled until the footer is written: in
  * memory, and beyond memory_bytes on a tape (tape.h). 1.5 billion reads in 512 MiB of memory become
- * 54,000 row groups, whose metadata take some 200 MB.
+ * 54,000 row groups, whose metadata take about 200 MB.
  *
  * Threads: one at a time for each encoder and each file. The arguments of create must outlive them.
  */
@@ -30,7 +30,7 @@ struct column_encoder;
 struct column_encoder *column_encoder_create(const struct column_output *output,
                                              sam_hdr_t *header);
 
-/* NULL is accepted. */
+/* Accepts NULL. */
 void column_encoder_destroy(struct column_encoder *encoder);
 
 /* The batch to which the caller adds records. The caller must call put long before the records
@@ -39,8 +39,8 @@ struct column_batch *column_encoder_batch(struct column_encoder *encoder);
 
 /*
  * Appends the encoded batch to `out`, and clears it. Appends its metadata (column_file_add) to
- * `metadata`, with places that count from byte `begin` of `out`. Does nothing without records.
- * Returns NULL, or a static text if the format cannot hold the batch.
+ * `metadata`, with offsets from byte `begin` of `out`. Does nothing without records. Returns NULL,
+ * or a static text if the format cannot hold the batch.
  */
 const char *column_encoder_put(struct column_encoder *encoder, size_t begin,
                                struct byte_buffer *out, struct byte_buffer *metadata);
@@ -53,7 +53,7 @@ struct column_file;
 struct column_file *column_file_create(const struct column_output *output, size_t memory_bytes,
                                        const struct temp_places *places, const char *name);
 
-/* NULL is accepted. */
+/* Accepts NULL. */
 void column_file_destroy(struct column_file *file);
 
 /* Appends what comes before the batches to `out`, which the caller writes and frees. */

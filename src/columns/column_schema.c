@@ -10,7 +10,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 
-/* To be changed when existing readers would not understand new files. */
+/* Change it when existing readers would not understand new files. */
 #define SCHEMA_VERSION "1"
 
 /* Each column takes memory and room in the footer in each batch, even without values. */
@@ -208,7 +208,7 @@ static const char *add_part(struct column_schema *schema, const char *part, size
     }
     bool has_two = n == 2 || (n > 2 && part[2] == ':');
     if (!has_two || !isalpha((unsigned char)part[0]) || !isalnum((unsigned char)part[1]))
-        return "is no column: give a field (qname to qual, end, tag_types, tags) or a tag (NM, "
+        return "is not a column: give a field (qname to qual, end, tag_types, tags) or a tag (NM, "
                "XS:i)";
     const struct column *standard = standard_tag_find(part);
     if (n == 2 && !standard) return "is a tag without a type: add one, as in XS:i";

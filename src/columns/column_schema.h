@@ -152,7 +152,7 @@ struct column_schema *column_schema_create(const char *list,
 /* True if the columns depend on the tags of the records: list NULL, or it contains `all`. */
 bool column_schema_needs_tag_scan(const char *list);
 
-/* NULL is accepted. */
+/* Accepts NULL. */
 void column_schema_destroy(struct column_schema *schema);
 
 /* The column of a tag, or NO_COLUMN. */

@@ -642,7 +642,7 @@ static bool is_sorted(const struct encoded_batch *batch)
     return true;
 }
 
-/* Frees all memory after a large group, of which usual ones need little. */
+/* Frees the scratch memory after a large group: usual groups need little. */
 static void trim_coder(struct parquet_coder *coder)
 {
     if (coder->page.room > KEPT_BYTES || coder->packed.room > KEPT_BYTES ||

@@ -9,9 +9,10 @@
  * Statistics of chunks have the number of nulls, and bounds (minimum and maximum) for numbers and
  * for columns with few distinct texts. Their pages have the same statistics.
  *
- * The metadata of a group, from which the writer of the file makes the footer (parquet_file.h), are
- * a struct parquet_group, and for each leaf of the schema a struct parquet_chunk with its pages.
- * Chunks are in the file in this order, each with its dictionary page, if any, and its pages.
+ * The metadata of a group, from which the writer of the file makes the footer (parquet_footer.h),
+ * are a struct parquet_group, and for each leaf of the schema a struct parquet_chunk with its
+ * pages. Chunks are in the file in this order, each with its dictionary page, if any, and its
+ * pages.
  *
  * Threads: one at a time for each coder. The only error is that a value is too large.
  */
@@ -77,9 +78,9 @@ struct parquet_coder {
 void parquet_coder_release(struct parquet_coder *coder);
 
 /*
- * Appends a group to `out`, and its metadata to `metadata`, with places that count from byte `begin`
- * of `out`. Returns NULL; or a static text if a page would exceed Parquet's limit of 2 GiB: then the
- * contents of `out` and `metadata` must not be used.
+ * Appends a group to `out`, and its metadata to `metadata`, with offsets from byte `begin` of
+ * `out`. Returns NULL; or a static text if a page would exceed Parquet's limit of 2 GiB: then `out`
+ * and `metadata` must not be used.
  */
 const char *parquet_put_group(struct parquet_coder *coder, const struct encoded_batch *batch,
                               size_t begin, struct byte_buffer *out,

@@ -43,7 +43,7 @@ enum { FILE_VERSION = 1, FILE_SCHEMA, FILE_ROWS, FILE_GROUPS, FILE_METADATA, FIL
        FILE_ORDERS };
 enum { PAIR_KEY = 1, PAIR_VALUE };
 
-/* SchemaElement, ConvertedType (for readers of before 2018), LogicalType and IntType */
+/* SchemaElement, ConvertedType (for readers older than 2018), LogicalType and IntType */
 enum { ELEMENT_TYPE = 1, ELEMENT_REPETITION = 3, ELEMENT_NAME, ELEMENT_CHILDREN, ELEMENT_CONVERTED,
        ELEMENT_LOGICAL = 10 };
 enum { REQUIRED = 0, OPTIONAL, REPEATED };

@@ -102,12 +102,12 @@ static void write_header(struct bit_writer *writer, const struct block_codes *co
     }
 }
 
-/* Codes with their number of bits above them. */
+/* Codes, ready to write: the number of bits is in the high bits. */
 struct ready_codes {
     uint32_t literals[256], lengths[MAX_MATCH_BYTES + 1], distances[N_DISTANCE_SYMBOLS];
 };
 
-enum { CODE_BITS = 24 };        /* of an entry; the number of bits is above */
+enum { CODE_BITS = 24 };        /* low bits of an entry, for the code */
 
 static void make_ready(const struct block_codes *codes, struct ready_codes *ready)
 {

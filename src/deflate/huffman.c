@@ -53,7 +53,7 @@ static uint32_t take_lightest(uint32_t *w, unsigned n, unsigned next, unsigned *
     return weight;
 }
 
-/* Replaces the sorted weights of n >= 2 symbols by the depth of each inner node. */
+/* Replaces the sorted weights of n >= 2 symbols with the depth of each inner node. */
 static void build_tree(uint32_t *w, unsigned n)
 {
     unsigned root = 0, leaf = 0;

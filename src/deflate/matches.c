@@ -4,8 +4,8 @@
  * Looks up hashes of the next 3, 6 and 16 bytes in tables, which hold the last position of each
  * hash. There are no hash chains: in records the nearest match is as good as any other. Takes the
  * longest hash that matches, and extends that match to the left, over literals and over earlier
- * matches, as far as this saves bits: this repairs most mistakes of a greedy search and makes files
- * 1.5 % smaller.
+ * matches, while this saves bits: this repairs most mistakes of a greedy search and makes files 1.5
+ * % smaller.
  *
  * Qualities have their own tables, and runs. The bases of a read match those of the reads that
  * overlap it, at a distance computed from their positions. Long reads have noisy fields: where
@@ -25,7 +25,7 @@ enum {
     NOISY_BASES = 400,          /* longer reads have too many gaps to be compared base by base */
     NOISY_QUALITIES = 1000,     /* longer reads have few matches in their qualities */
     MOST_OVERLAPS = 6,
-    COUNT_BYTES = 8192,         /* prices are updated after each such number of bytes */
+    COUNT_BYTES = 8192,         /* bytes between two updates of the prices */
 };
 
 /* Search effort, a compile-time constant. */

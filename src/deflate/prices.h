@@ -18,7 +18,7 @@ struct prices {
     uint16_t distances[16];     /* by the highest bit of distance - 1 */
 };
 
-/* Sets prices before any token is known: those of literals from the counts of the bytes. */
+/* Sets prices before any token is known; prices of literals are from the counts of the bytes. */
 void prices_guess(struct prices *prices, const uint8_t *bytes, size_t n_bytes, bool is_noisy);
 
 /* Sets the prices of codes for these counts. */

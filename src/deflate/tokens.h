@@ -43,7 +43,7 @@ static inline unsigned distance_extra_bits(unsigned symbol)
     return symbol < 4 ? 0 : symbol / 2 - 1;
 }
 
-/* Symbols 0 to 29 of distances. */
+/* Returns the symbol of a distance, 0 to 29. */
 static inline unsigned distance_symbol(uint32_t distance)
 {
     if (distance <= 2) return distance - 1;

@@ -1,8 +1,8 @@
 /*
  * base_mods.c -- see base_mods.h.
  *
- * Tags are read once. Correct tags stay where they are; else the draft gets a copy of its tags in
- * which the three are replaced or missing.
+ * Tags are read once. Correct tags stay where they are. Otherwise the draft gets a copy of its tags
+ * in which MM, ML and MN are replaced or missing.
  *
  * Positions in a read are those of the read as it was sequenced: the first base of a record on the
  * reverse strand is the complement of the last one that the record holds.
@@ -160,8 +160,8 @@ static void take_value(struct mods *mods, int tag, const struct bam_aux *aux)
 }
 
 /*
- * Finds the tags of a draft. Of duplicates the first counts, and MM and ML are preferred to Mm and
- * Ml, as in htslib. Returns false if there are none.
+ * Finds the tags of a draft. As in htslib, takes the first of duplicates, and prefers MM and ML to
+ * Mm and Ml. Returns false if there are none.
  */
 static bool find_mods(const struct draft *draft, struct mods *mods)
 {
@@ -243,7 +243,7 @@ static struct clips hard_clips(const struct draft *draft)
 
 /* ---- checking ---- */
 
-/* True if MM is well-formed, and ML has the probabilities and the read the bases that MM requires.
+/* True if MM is well-formed, ML has a probability for each item of MM, and the read has the bases.
    bases NULL: not known. */
 static bool lists_are_valid(const struct mods *mods, const struct base_counts *bases)
 {

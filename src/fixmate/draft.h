@@ -38,8 +38,8 @@ struct draft {
     /* set by draft_open, for draft.c only */
     const uint8_t *long_cigar;  /* the CG tag that holds the CIGAR, or NULL */
     /* changes of the tags */
-    unsigned n_removed[DRAFT_N_TAGS];   /* how many of the record's own tags are left out, if there
-                                           are so many before a damaged tag */
+    unsigned n_removed[DRAFT_N_TAGS];   /* how many of the record's own tags to leave out; ends at a
+                                           damaged tag */
     const struct draft *from[DRAFT_N_TAGS];     /* whose value is appended */
     enum draft_tag appended[DRAFT_N_TAGS];      /* in their order */
     unsigned n_appended;

@@ -23,9 +23,9 @@ struct oversized_template {
     const struct fixmate_rules *rules;
     struct kept_record kept[N_KEPT];
     struct draft *first;        /* NULL: no primary record yet */
-    struct draft again;         /* a copy of the first before pairing, for the second walk; owns
+    struct draft again;         /* a copy of the first before pairing, for the second pass; owns
                                    nothing */
-    bool has_written;           /* the second walk has written the first */
+    bool has_written;           /* the second pass has written the first */
     const struct draft *last_of[2];     /* last primary record of each segment */
     bool has_mate;              /* there are at least two primary records */
 };

@@ -2,8 +2,8 @@
  * fixed_records.h -- fixes the mates of records, and hands out whole templates.
  *
  * Order of calls, for some whole templates: fixed_records_make; fixed_records_take until it returns
- * false. If fixed->too_large is not 0, an oversized template comes next, which the caller fixes
- * in two walks. Then repeat until all templates are fixed. For an oversized template:
+ * false. If fixed->too_large is not 0, an oversized template comes next, which the caller fixes in
+ * two passes. Then repeat until all templates are fixed. For an oversized template:
  * fixed_records_empty; fixed_records_add for some of its records; fixed_records_take until it
  * returns false; repeat. fixed_records_release at the end.
  *
@@ -19,10 +19,10 @@
 /* ---- a template that does not fit in memory ---- */
 
 /*
- * Fixes the mates of such a template in two walks over its records; the result is that of
- * fixmate.h. The first walk keeps the records that others need: the first primary record, the last
+ * Fixes the mates of such a template in two passes over its records; the result is that of
+ * fixmate.h. The first pass keeps the records that others need: the first primary record, the last
  * one of each segment (read 1, read 2), and those whose values the first one gets as tags. A later
- * primary record also needs the first one as it was at that point, so the second walk pairs it
+ * primary record also needs the first one as it was at that point, so the second pass pairs it
  * again. Order of calls: create; look for each record, in their order; end; fix for each record, in
  * their order; destroy. The object owns copies of the records that it keeps.
  */
@@ -31,17 +31,17 @@ struct oversized_template;
 /* The rules must outlive it. */
 struct oversized_template *oversized_template_create(const struct fixmate_rules *rules);
 
-/* NULL is accepted. */
+/* Accepts NULL. */
 void oversized_template_destroy(struct oversized_template *lt);
 
-/* The first walk: takes a whole record, whose fields need not be checked. Ignores a record that
-   cannot be used; the second walk reports it. */
+/* The first pass: takes a whole record, whose fields need not be checked. Ignores a record that
+   cannot be used; the second pass reports it. */
 void oversized_template_look(struct oversized_template *lt, const uint8_t *rec);
 
-/* Ends the first walk. */
+/* Ends the first pass. */
 void oversized_template_end(struct oversized_template *lt);
 
-/* The second walk: appends the next record, fixed, to space->out. It was checked (bam_check.h).
+/* The second pass: appends the next record, fixed, to space->out. It was checked (bam_check.h).
    Returns NULL, or why the record cannot be used (record_problem.h). */
 const char *oversized_template_fix(struct oversized_template *lt, struct fixmate_space *space,
                                    const uint8_t *rec);
@@ -58,9 +58,9 @@ struct fixed_records {
     struct fixmate_space space; /* the records are space.out */
     struct fixed_end *ends;     /* of all templates; of an oversized one: of all records */
     size_t n_ends, ends_room;
-    size_t n_taken;             /* of the ends, by fixed_records_take */
-    size_t too_large;           /* records of a template that would become too large; 0: none */
-    size_t n_done;              /* records up to here, with the template that is too large */
+    size_t n_taken;             /* ends that fixed_records_take has passed */
+    size_t too_large;           /* number of records of an oversized template; 0: none */
+    size_t n_done;              /* number of records so far, with those of the oversized one */
 };
 
 struct fixed_group {            /* whole templates, one after another */
@@ -72,10 +72,9 @@ struct fixed_group {            /* whole templates, one after another */
 
 /*
  * Checks and fixes records in place, from *at up to n_bytes; problem->record is the number of the
- * first one. Stops after a template that would become too large, whose records are those of
- * space.drafts, and when the fixed records have more than rules->usual_bytes and four times the
- * bytes by which all records exceed half of that. Moves *at to where it stops. Returns 0, or -1
- * with *problem.
+ * first one. Stops after an oversized template, whose records are those of space.drafts. Also stops
+ * when the fixed records exceed rules->usual_bytes, plus four times the bytes that all records have
+ * above half of that. Moves *at to where it stops. Returns 0, or -1 with *problem.
  */
 int fixed_records_make(struct fixed_records *fixed, const struct fixmate_rules *rules,
                        uint8_t *records, size_t *at, size_t n_bytes,

@@ -14,7 +14,7 @@ enum {
     SANITIZE_POS = 1,           /* pos: without a reference there is no position */
     SANITIZE_MQUAL = 2,         /* mqual: an unmapped read has mapping quality 0 */
     SANITIZE_UNMAP = 4,         /* unmap: without a place on a reference a read is unmapped */
-    SANITIZE_CIGAR = 8,         /* cigar: unmapped reads have none; trimmed to the reference */
+    SANITIZE_CIGAR = 8,         /* cigar: unmapped reads have none; it ends with the reference */
     SANITIZE_AUX = 16,          /* aux: unmapped reads have no NM, MD, CG and SM */
     SANITIZE_CIGDUP = 32,       /* cigdup: adjacent equal operations become one */
     SANITIZE_CIGARX = 64,       /* cigarx: = and X become M; with cigdup */

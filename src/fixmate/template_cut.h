@@ -23,8 +23,8 @@ bool template_same_name(const uint8_t *a, const uint8_t *b);
 /* Returns a new record with nothing but the name of `rec`. The caller frees it. */
 uint8_t *template_copy_name(const uint8_t *rec);
 
-/* What counts for the limit of a template in memory: it is there three times, as read, as fixed and
-   in its sort buffer; with -M its tags are there once more; and each record has a draft. */
+/* The memory that a template takes, for its limit: three copies (as read, as fixed, in its sort
+   buffer), another one of its tags with -M, and a draft for each record. */
 size_t template_memory_bytes(size_t n_bytes, size_t n_records);
 
 #endif

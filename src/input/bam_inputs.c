@@ -31,8 +31,8 @@ static struct bam_reader *open_file(struct bam_inputs *in, size_t i, enum reader
 
 /*
  * If the size of a file changed while it was read, perhaps only a part was read. If the part ends
- * between two blocks, only the size shows that. It is no error if the path now names another file:
- * the opened file was read to its end.
+ * between two blocks, only the size shows that. It is not an error if the path now names another
+ * file: the opened file was read to its end.
  */
 static int check_size(struct bam_inputs *in, size_t i)
 {
@@ -54,7 +54,8 @@ static void note_order(struct bam_inputs *in, size_t i, struct bam_reader *reade
 {
     const char *at = header_whole_text(reader->header);
     struct text line, field, rest = {"", 0}, order = {"", 0}, sub_order = {NULL, 0};
-    if (header_next_line(&at, &line) && header_line_is(line, "@HD")) rest = header_line_rest(line);
+    while (!rest.n && header_next_line(&at, &line))     /* htslib takes @HD in any line */
+        if (header_line_is(line, "@HD")) rest = header_line_rest(line);
     while (header_next_field(&rest, &field)) {
         struct text so = header_field_value(field, "SO:"), ss = header_field_value(field, "SS:");
         if (so.at) order = so;
@@ -317,7 +318,7 @@ static int read_ends(BGZF *file, const struct bam_ends_places *places, struct ba
 int bam_ends_read(const char *path, const struct bam_ends_places *places, struct bam_ends *ends)
 {
     *ends = (struct bam_ends){0};
-    /* Faults of the file will be reported when it is read. Wrong places are no error. */
+    /* Faults of the file will be reported when it is read. Wrong places are not an error. */
     enum htsLogLevel level = hts_get_log_level();
     hts_set_log_level(HTS_LOG_OFF);
     BGZF *file = bgzf_open(path, "r");

@@ -53,8 +53,8 @@ struct bam_inputs {
 struct bam_inputs *bam_inputs_open(const char *const *paths, size_t n, const htsFormat *options,
                                    htsThreadPool *pool, bool is_merge);
 
-/* The name of the first input whose header says SO:coordinate, or NULL. To be called before the
-   header is changed. */
+/* The name of the first input whose header says SO:coordinate, or NULL. Call it before the header
+   is changed. */
 const char *bam_inputs_sorted_by_coordinate(const struct bam_inputs *inputs);
 
 /* The IDs that the reader of input i must change in its records; NULL: none. */
@@ -63,12 +63,12 @@ const struct id_renames *bam_inputs_renames(const struct bam_inputs *inputs, siz
 /* The status (stat) of input i just before it was opened; NULL if it is not a regular file. */
 const struct stat *bam_inputs_file(const struct bam_inputs *inputs, size_t i);
 
-/* To be called before the first bam_inputs_next: makes reading begin at a position. Returns the
-   number of bytes of all files before it. */
+/* Makes reading begin at a position. Call it before the first bam_inputs_next. Returns the number
+   of bytes of all files before it. */
 uint64_t bam_inputs_start_at(struct bam_inputs *inputs, const struct input_position *position);
 
-/* Closes the reader that it stored last, opens that of input `at` and stores it. Returns 1, or 0 after
-   the last input, or -1 on error. */
+/* Closes the reader that it stored last, opens that of input `at` and stores it. Returns 1, or 0
+   after the last input, or -1 on error. */
 int bam_inputs_next(struct bam_inputs *inputs, struct bam_reader **reader);
 
 /* For inputs that are read at the same time, instead of bam_inputs_next. bam_inputs_open_one opens
@@ -81,7 +81,7 @@ int bam_inputs_leave(struct bam_inputs *inputs, size_t i);
 /* How many bytes of all files have been read; 0: unknown. */
 uint64_t bam_inputs_bytes_read(const struct bam_inputs *inputs);
 
-/* NULL is accepted. */
+/* Accepts NULL. */
 void bam_inputs_close(struct bam_inputs *inputs);
 
 /* ---- the first and the last record of a sorted BAM file ---- */

@@ -285,8 +285,8 @@ static sam_hdr_t *read_with_htslib(samFile *hts, const char *name)
     return NULL;
 }
 
-/* Reads the header. Does not warn if the reader is quiet, or while several inputs are opened for the
-   first time. */
+/* Reads the header. Does not warn if the reader is quiet, or while several inputs are opened for
+   the first time. */
 static int read_header(struct bam_reader *reader, bool checks)
 {
     if (is_text(reader->hts))

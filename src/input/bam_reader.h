@@ -15,7 +15,7 @@
 enum reader_open {
     READER_FIRST,               /* checks the header, and warns */
     READER_AGAIN,               /* does not check the header: the caller must compare it */
-    READER_AGAIN_QUIETLY,       /* nor repeat warnings */
+    READER_AGAIN_QUIETLY,       /* the same, without warnings */
 };
 
 /* Opens `path` ("-": standard input), with htslib's options for the format, and reads its header.
@@ -27,15 +27,15 @@ struct bam_reader *bam_reader_open(const char *path, const htsFormat *options,
    Returns 0, or -1 after a message. */
 int bam_reader_check_reference(const htsFormat *options);
 
-/* To be called before the first piece, if reader->can_seek: makes reading begin at `offset`, a BGZF
-   virtual offset at which a record begins. */
+/* Before the first piece, if reader->can_seek: makes reading begin at `offset`, a BGZF virtual
+   offset at which a record begins. */
 int bam_reader_seek(struct bam_reader *reader, uint64_t offset);
 
 /* Frees the header and sets it to NULL, unless the reader needs it. With many references it may
    take more memory than the records. */
 void bam_reader_drop_header(struct bam_reader *reader);
 
-/* NULL is accepted. */
+/* Accepts NULL. */
 void bam_reader_close(struct bam_reader *reader);
 
 #endif

@@ -57,7 +57,7 @@ int header_union_check_references(const sam_hdr_t *x, const char *x_file, const 
 struct header_union *header_union_create(sam_hdr_t *const *headers, const char *const *names,
                                          size_t n);
 
-/* NULL is accepted. */
+/* Accepts NULL. */
 void header_union_destroy(struct header_union *u);
 
 /* Returns the IDs of input i that have changed. If none has, returns NULL, and the records stay as

@@ -28,7 +28,7 @@ void input_error_header(const char *input, const char *text, bool known_types, b
 /* The header is missing or cannot be read. */
 void input_error_no_header(const char *input);
 
-/* A warning: the file ends within the last line of SAM, which is this read. */
+/* A warning: the file ends within its last line of SAM, that of this read. */
 void input_warn_cut(const char *input, const char *read_name);
 
 /* A warning: BGZF or CRAM without an EOF marker. */

@@ -58,7 +58,7 @@ static void read_on(struct bam_reader *reader, struct record_span *span, size_t 
     reader->n_ahead += (size_t)(htell(in) - before);    /* also before an error */
 }
 
-/* Prints why these bytes are no block. */
+/* Prints why these bytes are not a block. */
 static int refuse_block(const struct bam_reader *reader, const uint8_t bytes[BGZF_HEADER_BYTES])
 {
     const char *format = memcmp(bytes, "BAM\1", 4) == 0      ? "BAM"

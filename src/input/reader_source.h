@@ -38,7 +38,7 @@ struct sam_lines {              /* of a piece of SAM */
 
 /*
  * A piece of an input, and the whole records in it. A piece is read in one of three forms:
- *   - whole BGZF blocks, which a worker inflates directly to the place where the records stay;
+ *   - whole BGZF blocks, which a worker inflates;
  *   - whole lines of SAM, which a worker parses (sam_chunk_parse);
  *   - raw bytes that are in place already.
  * The raw bytes of a piece continue those of the piece before it. A record may begin in one piece
@@ -123,7 +123,7 @@ struct bam_reader {
     size_t tail_bytes, tail_room;
     struct last_template kept;  /* the whole records: they end at `at` in the tail */
     uint8_t *open;              /* a record with nothing but the name of a large template that may
-                                   go on; NULL: none */
+                                   continue; NULL: none */
 };
 
 /*
@@ -166,15 +166,15 @@ void sam_chunk_parse(struct bam_reader *reader, struct record_span *span, bam1_t
  *   - a FLAG above 65535 (htslib makes it 65535) or a MAPQ above 255 (255) is an error here;
  *   - an array element is an error here if it is not a number (htslib makes it a number), or if it
  *     is negative and the type of the array has no sign (htslib makes it 0);
- *   - U among the bases is replaced by T (htslib replaces it by N).
+ *   - U among the bases is replaced with T (htslib replaces it with N).
  * htslib 1.24 does the same, except that it changes the type of an array with a negative number.
  *
  * The line ends with a NUL. Returns NULL, or what is wrong with the line.
  */
 const char *sam_line_correct(char *line);
 
-/* True if BGZF reported an error. To be called at the end of the file: with threads htslib may
-   return "end of file" for a damaged block. */
+/* True if BGZF reported an error. Call it at the end of the file: with threads htslib may return
+   "end of file" for a damaged block. */
 bool record_source_bgzf_failed(const samFile *file);
 
 #endif

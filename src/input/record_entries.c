@@ -74,7 +74,7 @@ void record_entries_make_keyed(const struct sort_rules *rules, uint8_t *from, co
 {
     for (uint8_t *rec = from; rec < to; rec += bam_record_bytes(rec)) {
         struct keyed_record *kr = (struct keyed_record *)keyed;
-        if (sum && rules->duplicates)   /* long coordinate keys: no record is reversed */
+        if (sum && rules->duplicates)   /* not with -M, which changes records */
             duplicate_sum_add_input(rules->duplicates, sum, rec);
         else if (sum)
             sort_rules_admit(rules, rec, sum);

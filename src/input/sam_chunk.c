@@ -3,8 +3,8 @@
  *
  * Each line is first checked for values that htslib would change, then parsed by htslib.
  *
- * If htslib refuses a line, this module finds the reason: it gives htslib each field and each tag of
- * the line alone. htslib reports only some reasons, without the read, to a log that may be off.
+ * If htslib refuses a line, this module finds the reason: it gives htslib each field and each tag
+ * of the line alone. htslib reports only some reasons, without the read, to a log that may be off.
  */
 #include "input/reader_source.h"
 
@@ -49,7 +49,7 @@ static bool array_fits(char type, const char *at)
     return *at == '\t' || *at == '\0';
 }
 
-/* Replaces U by T, since BAM has no code for U. */
+/* Replaces U with T, since BAM has no code for U. */
 static void replace_uracil(char *bases)
 {
     size_t n = strcspn(bases, "\t");
@@ -149,8 +149,8 @@ static bool find_foreign(const struct sam_line *l, const char *line, bool is_cut
 
 /* ---- fields and tags ---- */
 
-/* True if htslib takes a record with this value of a field, or with this tag (N_FIELDS), that says
-   nothing otherwise. */
+/* True if htslib accepts an otherwise empty record with this value of a field, or with this tag
+   (N_FIELDS). */
 static bool is_taken(size_t field, struct text value, sam_hdr_t *header, bam1_t *record)
 {
     static const char *const nothing[N_FIELDS] = {"*", "4", "*", "0", "0", "*", "*", "0", "0", "*",
@@ -226,7 +226,7 @@ static void find_problem(const char *line, sam_hdr_t *header, bool is_cut, bam1_
     if (find_foreign(&l, line, is_cut, problem)) return;
     (void)pthread_mutex_lock(&log_lock);
     enum htsLogLevel level = hts_get_log_level();
-    hts_set_log_level(HTS_LOG_OFF);     /* htslib has printed its words */
+    hts_set_log_level(HTS_LOG_OFF);     /* htslib has already printed its message */
     if (l.n_fields < N_FIELDS)
         say(problem, "its line has %zu of the 11 fields of a SAM record", l.n_fields);
     else if (sam_hdr_nref(header) == 0 && !is_star(reference))
@@ -234,14 +234,14 @@ static void find_problem(const char *line, sam_hdr_t *header, bool is_cut, bam1_
             reference.at);
     else if (!find_bad_field(&l, header, record, problem) &&
              !find_bad_tag(&l, header, record, problem))
-        say(problem, "htslib does not take its line for a SAM record");
+        say(problem, "htslib refuses its line, without a reason");
     hts_set_log_level(level);
     (void)pthread_mutex_unlock(&log_lock);
 }
 
 /* ---- records of a chunk ---- */
 
-/* Restores the tabs that htslib has replaced by NULs. */
+/* Restores the tabs that htslib has replaced with NULs. */
 static void restore_tabs(char *line, size_t length)
 {
     for (char *at = line; (at = memchr(at, '\0', length - (size_t)(at - line)));) *at = '\t';
@@ -273,7 +273,7 @@ static const char *explain(struct sam_lines *lines, const char *line, size_t n, 
     return "it takes more than 2 GiB";
 }
 
-/* As sam_passes_filter: 1, 0, or -1 if the filter cannot be applied. */
+/* Like sam_passes_filter: 1, 0, or -1 if the filter cannot be applied. */
 static int passes_filter(struct bam_reader *reader, const bam1_t *record)
 {
     if (!reader->hts->filter) return 1;
@@ -283,8 +283,8 @@ static int passes_filter(struct bam_reader *reader, const bam1_t *record)
     return passes;
 }
 
-/* Parses one line of `length` bytes, which ends with a NUL. Returns NULL, or what is wrong; then
-   the line is as it was. */
+/* Parses one line of `length` bytes, which ends with a NUL. Returns NULL, or what is wrong, with
+   the line unchanged. */
 static const char *parse_line(struct bam_reader *reader, struct record_span *span, char *line,
                               size_t length, bam1_t *record)
 {

@@ -42,7 +42,7 @@ struct input_streams_settings {
     struct threads *threads;
     struct load_totals *totals; /* is told that the input is bad; with streams: how much was read */
     struct memory_budget_inputs share;  /* span_bytes, and ahead_bytes: limit for the spans of an
-                                           input, of which one is always allowed */
+                                           input; one is always allowed */
     size_t most_template_bytes; /* if not 0, spans end where templates end (span_reader.h) */
     int32_t n_refs;             /* of the output's header */
     bool keeps_ids;             /* records keep their IDs of read groups and programs */
@@ -128,10 +128,10 @@ int input_streams_next(struct input_streams *all, size_t i, struct queued_span *
    records. */
 size_t input_streams_excess_bytes(const struct input_streams *all);
 
-/* Ends the readers. NULL is accepted. */
+/* Ends the readers. Accepts NULL. */
 void input_streams_stop(struct input_streams *all);
 
-/* NULL is accepted. */
+/* Accepts NULL. */
 void input_streams_destroy(struct input_streams *all);
 
 #endif

@@ -233,7 +233,7 @@ static void leave_tail(struct bam_reader *reader, struct record_span *span, cons
         keep_tail(reader, span->to, n_bytes);
         return;
     }
-    /* The template goes on: it has not been copied to be copied back. */
+    /* The template continues: this saves copying it to a span and back. */
     reader->tail = span->memory;
     reader->tail_bytes = n_bytes;
     reader->tail_room = span->memory_bytes;

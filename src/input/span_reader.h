@@ -43,7 +43,7 @@ void span_reader_cut(struct bam_reader *reader, struct record_span *span);
 /* Memory of the tail if it is a long record; else 0. */
 size_t span_reader_tail_bytes(const struct bam_reader *reader);
 
-/* To be called at the end of the input: returns 0, or -1 if it ends within a record. */
+/* At the end of the input: returns 0, or -1 if it ends within a record. */
 int span_reader_end(const struct bam_reader *reader);
 
 /* Makes a span of the last template, which may have no records. No piece follows. */

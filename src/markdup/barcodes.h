@@ -36,7 +36,7 @@ enum { BARCODE_LIST_BYTES = 44 };
 /* Takes ownership of the sort. */
 struct barcodes *barcodes_create(struct external_sort *sort, struct barcode_room *room);
 
-/* NULL is accepted. */
+/* Accepts NULL. */
 void barcodes_destroy(struct barcodes *barcodes);
 
 /* Adds a read and its key without the barcode. text NULL: the read has no barcode that can be

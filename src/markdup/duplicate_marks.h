@@ -27,7 +27,7 @@ struct duplicate_marks_settings {
 
 struct duplicate_marks *duplicate_marks_create(const struct duplicate_marks_settings *settings);
 
-/* NULL is accepted. */
+/* Accepts NULL. */
 void duplicate_marks_destroy(struct duplicate_marks *marks);
 
 /* Says that a run has at least n_records. */
@@ -54,7 +54,7 @@ int duplicate_marks_put(struct duplicate_marks *marks, const struct duplicate_no
 int duplicate_marks_end(struct duplicate_marks *marks, size_t memory_bytes);
 
 /* Bytes of tags for a record on average, which is about how much it grows; and bytes written to
-   temporary files. To be called after end. */
+   temporary files. Call it after end. */
 size_t duplicate_marks_average_bytes(const struct duplicate_marks *marks);
 uint64_t duplicate_marks_file_bytes(const struct duplicate_marks *marks);
 

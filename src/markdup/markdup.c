@@ -131,7 +131,7 @@ static int add_ends(struct markdup *d, struct read_ends_part *ends_part, const u
         diag_error_of(DIAG_HOPELESS, "read '%s' %s", (const char *)bam_record_name(rec), problem);
         return -1;
     }
-    if (index >= UINT32_MAX) { /* a run would take some hundred gigabytes of memory */
+    if (index >= UINT32_MAX) { /* a run would take hundreds of gigabytes of memory */
         diag_error("--markdup takes at most 4 billion records in a run: give less memory with -m");
         return -1;
     }

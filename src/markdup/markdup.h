@@ -1,7 +1,7 @@
 /*
  * markdup.h -- finds and marks the duplicates among all records of a sort.
  *
- * An observer (bam/record_observer.h) of the records in runs makes read ends of each record, some
+ * An observer (bam/record_observer.h) of the records in runs makes read ends of each record, about
  * 35 bytes (read_ends.h), and appends them to tapes (read_ends_store.h), which spill to a temporary
  * file when their memory is full. When all records were seen, jobs resolve the read ends partition
  * by partition (markdup_partition.h). The result is a bit for each record of each run, and tags
@@ -32,10 +32,10 @@ struct markdup *markdup_create(struct threads *threads, unsigned n_threads,
 /* Returns the observer, which owns d. d NULL: returns NULL. */
 struct record_observer *markdup_observer(struct markdup *d);
 
-/* To be called before the first record, when the rules have their read groups. */
+/* Call it before the first record, when the rules have their read groups. */
 void markdup_prepare(struct markdup *d);
 
-/* Return the part of a sort's memory that --markdup takes; and the part of that for read ends: if
+/* Return how much of a sort's memory --markdup takes; and how much of that is for read ends: if
    they need more, all of them go to a temporary file. */
 size_t markdup_memory(size_t total_bytes);
 size_t markdup_read_ends_memory(const struct markdup_rules *rules, size_t total_bytes);
@@ -68,8 +68,8 @@ struct marked_records { /* raw, one after another */
 };
 
 /* Sets the flags of duplicates; `first` is the index of the first record in the run. If the rules
-   also change tags or names, replaces the memory of the records by a rewritten copy. Returns 0, or
-   -1 after a message. */
+   also change tags or names, replaces the memory of the records with a rewritten copy. Returns 0,
+   or -1 after a message. */
 int markdup_mark(const struct markdup *d, uint32_t run, uint64_t first,
                  struct marked_records *records);
 

@@ -6,7 +6,7 @@
  * out of the sort of names.
  *
  * If the read ends of a partition do not fit in memory, its streams are read several times, each
- * time for a part of the places. Up to some eight times this is cheaper than an external sort.
+ * time for a part of the places. Up to about eight times this is cheaper than an external sort.
  * Parts that still do not fit, such as millions of reads at one place, are sorted on disk.
  */
 #include "markdup/markdup_partition.h"
@@ -21,7 +21,7 @@
 enum {
     ITEM_BYTES_PER_READ_ENDS_BYTE = 5, /* in memory, of pairs with names of 25 characters */
     MAX_PARTS = 8,
-    FILTER_READ_ENDS_BYTES = 2, /* for each byte of a filter: some 12 bits for each item */
+    FILTER_READ_ENDS_BYTES = 2, /* for each byte of a filter: about 12 bits for each item */
     MIN_FILTER_BYTES = 64,
     MIN_BARCODE_BYTES = 1 << 20, /* for 20,000 barcodes of one key */
 };
@@ -194,7 +194,7 @@ static int send_item(void *arg, int32_t ref, int64_t here, const uint8_t *item, 
 
 /* ---- read ends ---- */
 
-/* Adds an other record if its name may be that of a duplicate. */
+/* Adds a READ_ENDS_OTHER if its name may be that of a duplicate. */
 static int add_other(struct resolver *resolver, const struct read_ends *ends, uint32_t run)
 {
     struct duplicate_key name = duplicate_key_of_text(ends->name, ends->name_bytes);

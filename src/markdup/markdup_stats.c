@@ -133,8 +133,8 @@ uint64_t duplicate_library_size(uint64_t n_pairs, uint64_t n_unique_pairs)
     return size < (double)INT64_MAX ? (uint64_t)size : INT64_MAX;
 }
 
-/* The library size from counts of reads. As in samtools, unknown if less than one pair is a
-   duplicate that is not optical. */
+/* The library size from counts of reads. As in samtools, 0 unless some pair is a duplicate that is
+   not optical. */
 static uint64_t library_size(const struct duplicate_counts *counts)
 {
     uint64_t n_duplicates = (counts->paired_duplicates - counts->paired_optical) / 2;
@@ -276,7 +276,7 @@ static void write_library(FILE *to, const char *name, const struct duplicate_cou
         (void)fputs("\t\n", to);
 }
 
-/* Writes, for each x, how many times more unique pairs x times the sequencing would give. */
+/* Writes, for each x, by what factor the unique pairs would grow with x times as many reads. */
 static void write_histogram(FILE *to, const struct duplicate_counts *counts)
 {
     enum { MOST_TIMES = 100 };

@@ -67,7 +67,7 @@ struct group_counts {           /* a part */
 /* Groups are 0 to n - 1. */
 struct group_totals *group_totals_create(size_t n);
 
-/* NULL is accepted. */
+/* Accepts NULL. */
 void group_totals_destroy(struct group_totals *totals);
 
 /* mark saves all counts; undo restores them. */

@@ -17,7 +17,7 @@ enum {
     NOT_EXAMINED = BAM_FSECONDARY | BAM_FSUPPLEMENTARY | BAM_FUNMAP,
 };
 
-/* The tags that are used; of duplicate tags the first. */
+/* The tags that are used; if one is repeated, its first occurrence. */
 enum { TAG_MC, TAG_MS, TAG_SA, TAG_XA, N_TAGS };
 
 static const char tag_names[N_TAGS][2] = {"MC", "ms", "SA", "XA"};
@@ -26,7 +26,7 @@ static const char tag_names[N_TAGS][2] = {"MC", "ms", "SA", "XA"};
 
 struct unclipped { int64_t start, end; };
 
-/* pos: 0-based. An alignment without a reference base has least_bases. */
+/* pos: 0-based. An alignment without a reference base counts as least_bases. */
 static struct unclipped unclip(int64_t pos, const struct bam_extent *extent, int64_t least_bases)
 {
     int64_t length = extent->reference != 0 ? extent->reference : least_bases;
@@ -125,13 +125,13 @@ static const char *make_pair(const struct markdup_rules *rules, const uint8_t *r
 {
     if (!tags[TAG_MC].type) return NO_MATE_CIGAR;
     if (!bam_aux_is_text(&tags[TAG_MC]))
-        return "has a tag MC that is no text: run samtools fixmate -m first";
+        return "has a tag MC that is not text: run samtools fixmate -m first";
     struct read_ends *ends = &made->ends[0];
     uint32_t flag = bam_record_flag(rec);
     int64_t mate_pos = bam_record_true_mate_pos(rec), mate_score = 0;
     struct bam_extent mate = bam_cigar_text_extent((const char *)tags[TAG_MC].value);
     const struct pair_ends pair = {
-        *own, unclip(mate_pos, &mate, 0), ends->is_reverse, /* as in samtools, perhaps no base */
+        *own, unclip(mate_pos, &mate, 0), ends->is_reverse, /* as in samtools, 0 */
         (flag & BAM_FMREVERSE) != 0, (flag & BAM_FREAD1) != 0};
     ends->kind = READ_ENDS_PAIR;
     ends->mate_ref = bam_record_mate_tid(rec);

@@ -23,7 +23,7 @@ static bool is_pair(const struct read_ends *ends)
     return ends->kind == READ_ENDS_PAIR || ends->kind == READ_ENDS_END;
 }
 
-/* For a pair, true only if both reads have the same strand; else it is `here`. */
+/* True if other_place is not `here`: in a pair, only if both reads have the same strand. */
 static bool has_other_place(const struct read_ends *ends)
 {
     return ends->kind == READ_ENDS_SINGLE || ends->orientation == PAIR_FF ||

@@ -1,6 +1,6 @@
 /*
- * read_ends_store.h -- partitions read ends into streams, and compresses them: usual pairs take
- * some 35 bytes. Read ends that must be compared are in the same partition, so each partition can
+ * read_ends_store.h -- partitions read ends into streams, and compresses them: a usual pair takes
+ * about 35 bytes. Read ends that must be compared are in the same partition, so each partition can
  * be resolved by itself.
  *
  * Read ends of consecutive records of a run are gathered, and then appended to tapes as *chunks*,
@@ -31,7 +31,7 @@ enum {
 /* How many read ends to gather before read_ends_gather_end: more would not fit in the cache. */
 enum { READ_ENDS_GATHER_ENOUGH = 4096 };
 
-/* Of an item in a chunk: flags, ten varints, a hash and two texts. */
+/* Maximum size of an item in a chunk: flags, ten varints, a hash and two texts. */
 enum { READ_ENDS_MAX_BYTES = 2 + 10 * 10 + 8 + 2 * (2 + UINT8_MAX) };
 
 struct read_ends_gather {
@@ -47,9 +47,8 @@ struct read_ends_gather {
 /* Adds read ends, whose index and ordinal are set. */
 void read_ends_gather_add(struct read_ends_gather *gather, const struct read_ends *ends);
 
-/* Appends the gathered read ends as chunks to tapes, of which there are READ_ENDS_N_STREAMS, with
-   the lock held once for all, and removes them from `gather`. The label identifies their run.
-   Returns 0, or -1 after a message. */
+/* Appends the gathered read ends as chunks to READ_ENDS_N_STREAMS tapes, taking the lock once, and
+   empties `gather`. The label identifies their run. Returns 0, or -1 after a message. */
 int read_ends_gather_end(struct read_ends_gather *gather, uint64_t label, struct tape_set *to,
                          pthread_mutex_t *lock);
 
@@ -95,7 +94,7 @@ static inline bool read_ends_chunk_next(struct read_ends_chunk *chunk, struct re
 unsigned read_ends_partition(const struct read_ends *ends);
 
 /* Divides a partition further: returns which of n_parts the item belongs to, by ref and here.
-   Part p of n consists of the k parts from p * k on of n * k. */
+   Dividing by n * k cuts part p of n into parts p * k to p * k + k - 1. */
 unsigned read_ends_place_part(const struct read_ends *ends, unsigned n_parts);
 
 /* The partition of other records, by the key of their name. */

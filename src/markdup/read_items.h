@@ -39,7 +39,7 @@ struct read_name {
     size_t n_bytes;
 };
 
-/* The set of a pair, stored with its 5' end among single reads. */
+/* The duplicate set of a pair, stored with its 5' end, which is compared with single reads. */
 struct local_pair {
     struct duplicate_key key; /* without the barcode if barcodes are joined */
     int64_t here;             /* of the pair */
@@ -47,7 +47,7 @@ struct local_pair {
 };
 
 struct item_read {
-    struct read_moment moment; /* its place in the file; if is_found: when it was found */
+    struct read_moment moment; /* its place in the file; if is_found: that of the later read */
     bool is_found;             /* a duplicate: it lost to `by` when the later one was read */
     /* copied as bytes from here to the flags: no padding */
     int64_t score;
@@ -82,7 +82,7 @@ bool item_reads_are_near(const struct markdup_rules *rules, struct item_read *a,
 
 /* ---- which of two reads is the better one, as in samtools markdup 1.24 ---- */
 
-/* Compares two reads of pairs or two single reads: below 0 if a is better, 0 if all is equal. */
+/* Compares two reads of pairs or two single reads: below 0 if a is better, 0 if they are equal. */
 static inline int duplicate_rank_compare(const struct item_read *a, const struct item_read *b)
 {
     if (a->failed_qc != b->failed_qc) return a->failed_qc ? 1 : -1;
@@ -99,7 +99,8 @@ static inline bool duplicate_rank_single_loses(const struct item_read *single,
     return best->is_paired || single->score <= best->score;
 }
 
-/* True if a is the better of two duplicates of a set; of equal ones, the later, as in samtools. */
+/* True if a is better than b, a duplicate of the same set; of equal ones the later is, as in
+   samtools. */
 static inline bool duplicate_rank_is_better(const struct item_read *a, const struct item_read *b)
 {
     if (a->is_paired != b->is_paired) return a->is_paired;
@@ -124,7 +125,8 @@ void item_put_key(struct item_writer *writer, struct duplicate_key key);
 void item_put_number(struct item_writer *writer, int64_t number); /* sorts by value */
 void item_put_text(struct item_writer *writer, const uint8_t *text, size_t n_bytes);
 
-/* Puts the moment first, so reads of equal keys are in file order, before those that they find. */
+/* Puts the moment first, then is_found: of equal keys, reads are in file order, each before the
+   duplicates that it reveals. */
 void item_put_read(struct item_writer *writer, const struct item_read *read);
 
 static inline size_t item_bytes(const struct item_writer *writer)

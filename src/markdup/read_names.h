@@ -30,7 +30,7 @@ struct name_pattern;
 /* Compiles an extended regular expression. Returns NULL with the reason in `why` on failure. */
 struct name_pattern *name_pattern_compile(const char *text, char why[NAME_PATTERN_WHY_BYTES]);
 
-/* NULL is accepted. */
+/* Accepts NULL. */
 void name_pattern_destroy(struct name_pattern *pattern);
 
 /* The number of groups in parentheses. */

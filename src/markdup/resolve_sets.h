@@ -39,7 +39,7 @@ struct resolve_sets_settings {
 
 struct resolve_sets *resolve_sets_create(const struct resolve_sets_settings *settings);
 
-/* NULL is accepted. */
+/* Accepts NULL. */
 void resolve_sets_destroy(struct resolve_sets *sets);
 
 /* The role of read ends: a single read; the 5' end of a pair, which single reads meet; a pair. */

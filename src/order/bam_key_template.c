@@ -54,7 +54,7 @@ struct end {
     bool reverse;
 };
 
-/* The tags that the key depends on; of duplicate tags the first. */
+/* The tags that the key depends on; if one is repeated, its first occurrence. */
 enum { TAG_RG, TAG_MC, TAG_MI, TAG_CB, TAG_CG, N_TAGS };
 
 static const char tag_names[N_TAGS][2] = {"RG", "MC", "MI", "CB", "CG"};

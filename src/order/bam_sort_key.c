@@ -7,7 +7,7 @@
  * The natural order compares a run of digits by its value and ignores leading zeros. Each such run
  * is written as the byte '0', the number of its significant digits (0 for zero) as one byte, and
  * those digits. A number with more digits is greater; numbers with equally many digits compare as
- * text. Compared with a byte that is no digit, the byte '0' gives the same result as any other
+ * text. Compared with a byte that is not a digit, the byte '0' gives the same result as any other
  * digit: all digits lie between '/' and ':'. Where leading zeros count, as in samtools 1.16, a byte
  * of 255 less their number follows the digits: of two equal values the one with more zeros comes
  * first, whatever follows.

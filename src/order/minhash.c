@@ -2,9 +2,9 @@
  * minhash.c -- see minhash.h.
  *
  * One pass over the bases updates the k-mers of both strands. On the other strand the next base is
- * the first of the k-mer, so its code enters at the top. Both k-mers are complete at the same
- * bases. If two k-mers of a strand are equal, the pass takes the one that it meets first, which is
- * the last one on the other strand.
+ * the first of the k-mer, so its code enters at the top. So both are complete at the same base. If
+ * two k-mers of a strand are equal, the pass takes the one that it meets first, which is the last
+ * one on the other strand.
  *
  * With an index the pass takes, for each strand, the smallest of the k-mers that are unique in the
  * reference. If there is none, it takes the repeated k-mer that it met last, which need not be the
@@ -144,8 +144,8 @@ static bool end_strand(const struct minhash_index *index, struct strand *s, stru
     return unique || repeated;
 }
 
-/* Finds the best k-mer of each strand, and whether it is in the index. Inlined for each value of
-   squeeze and without an index: this loop takes nearly all the time. */
+/* Finds the best k-mer of each strand, and whether it is in the index. Inlined once with an index,
+   and without one for each value of squeeze: this loop takes nearly all the time. */
 static inline __attribute__((always_inline)) void
 find_best_as(bool squeeze, const struct minhash_index *index,
              const struct minhash_settings *settings, const struct read *read, struct hit found[2],

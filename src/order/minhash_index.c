@@ -2,7 +2,7 @@
  * minhash_index.c -- see minhash_index.h.
  *
  * The k-mers are in a hash table with linear probing. A slot has 16 bytes and at most three
- * quarters of the slots are taken, so a search mostly touches one cache line.
+ * quarters of the slots are taken, so a search usually touches one cache line.
  *
  * The windows are those of samtools 1.24, because the order depends on them. A window begins k
  * bases after the beginning of the previous one, or one base after the beginning of the k-mer found

@@ -102,7 +102,7 @@ int order_check_join(struct order_check *check, struct order_span *span);
 
 void order_check_verdict(const struct order_check *check, struct order_verdict *verdict);
 
-/* NULL is accepted. */
+/* Accepts NULL. */
 void order_check_destroy(struct order_check *check);
 
 #endif

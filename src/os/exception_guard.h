@@ -28,7 +28,7 @@ void exception_guard_end(void);
    same conditions as exception_guard_no_memory. */
 void exception_guard_give_up(void);
 
-/* From now on print() explains by diag_error why htslib has aborted, or returns false. It runs in
+/* From now on print() prints with diag_error why htslib has aborted, or returns false. It runs in
    the thread that failed, while other threads keep running. */
 void exception_guard_explain(bool (*print)(void));
 

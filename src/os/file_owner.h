@@ -83,8 +83,8 @@ enum file_owner_state {
 /* Describes this process, which has tried to lock the open file. */
 void file_owner_self(int fd, enum file_lock lock, struct file_owner *self);
 
-/* Replaces the contents of the open file by an owner. Returns 0, or -1 with errno set after
-   emptying the file, if possible. */
+/* Replaces the contents of the open file with an owner. Returns 0; or empties the file, if
+   possible, and returns -1 with errno set. */
 int file_owner_write(int fd, const struct file_owner *owner);
 
 /* Returns the state of the owner of a file that this process has opened and tried to lock; `lock`:

@@ -43,8 +43,8 @@ static FILE *open_file(const char *dir, const char *name)
     return n > 0 && (size_t)n < sizeof path ? fopen(path, "r") : NULL;
 }
 
-/* Reads at most two numbers from a file of one line, and returns how many there are: it may say
-   "max". Bytes are exact up to 8 PiB. */
+/* Reads at most two numbers from a file of one line. Returns how many it found: none in "max".
+   Bytes are exact up to 8 PiB. */
 static int read_numbers(const char *dir, const char *name, double numbers[2])
 {
     FILE *file = open_file(dir, name);

@@ -2,8 +2,8 @@
  * tape.c -- see tape.h.
  *
  * When the memory is full, all full pages go to the file, stream by stream. So pages of a stream
- * lie next to each other, and its table has an entry for each such extent. With little memory pages
- * are small, and there may be hundreds of millions: the entries are small, too.
+ * lie next to each other, and its table has an entry for each such extent. Entries are small
+ * because there may be hundreds of millions of pages: with little memory pages are small.
  */
 #include "os/tape.h"
 

@@ -30,11 +30,11 @@ struct temp_places {
 };
 
 /* memory_bytes: the limit for pages, or one page for each stream. The tables of those in files take
-   some 5 bytes more for each three pages. */
+   about 5 bytes more for every three pages. */
 struct tape_set *tape_set_create(unsigned n_streams, size_t memory_bytes,
                                  const struct temp_places *places);
 
-/* NULL is accepted. */
+/* Accepts NULL. */
 void tape_set_destroy(struct tape_set *streams);
 
 /* Appends bytes to a stream. Returns 0, or -1 after a message. */

@@ -221,7 +221,7 @@ static int remove_once(const char *path)
     /* A directory that cannot be opened is new and empty: a umask like 0777 closes it to us, or no
        further file may be open (ulimit -n). */
     if (fd < 0) return rmdir(path);
-    /* Removes the checkpoint file first: without it the directory is no checkpoint. Removes the
+    /* Removes the checkpoint file first: without it the directory is not a checkpoint. Removes the
        lock last: other processes leave a locked directory alone. */
     (void)unlinkat(fd, TEMP_DIR_CHECKPOINT_NAME, 0);
     for_each_name(fd, remove_below, TEMP_DIR_LOCK_NAME);

@@ -37,8 +37,8 @@ const char *temp_dir_advice(int error);
    name has at most 255. */
 enum { TEMP_DIR_BASE_BYTES = 200 };
 
-/* Checks whether such a directory can be made, as far as this is visible; `prefix` is not NULL.
-   Returns 0, or -1 after a message. */
+/* Checks whether such a directory can be made, without making it; `prefix` is not NULL. Returns 0,
+   or -1 after a message. */
 int temp_dir_check(const char *prefix);
 
 /* True if a name ends in rocksort.NUMBER.XXXXXX, as those of temporary directories do. Stores how
@@ -57,7 +57,7 @@ char *temp_dir_path(const char *parent, const char *name);
    if files appear meanwhile. Allocates nothing. Returns 0, or -1 with errno set. */
 int temp_dir_remove(const char *path);
 
-/* Removes the checkpoint file only: then the directories of the sort are no checkpoint. */
+/* Removes only the checkpoint file: the directories are a checkpoint no longer. */
 void temp_dir_remove_checkpoint(const char *path);
 
 /* Syncs the directory and all files in it, until *stop. Returns 0, or -1 with errno set. */

@@ -31,7 +31,7 @@ enum sort_wait {
     WAIT_SPILLER_RUNS,        /* the spiller needs the run committer to commit earlier runs */
     WAIT_RUNS_DISK,           /* the run committer waits for the disk */
     WAIT_DISPATCHER_BLOCKS,   /* the dispatcher needs the next block of the store */
-    WAIT_DISPATCHER_CHUNKS, /* the dispatcher needs output chunks to be written */
+    WAIT_DISPATCHER_CHUNKS,   /* the dispatcher needs output chunks to be written */
     WAIT_DISPATCHER_MEMORY,   /* the dispatcher needs memory for blocks */
     WAIT_RUN_READERS_QUEUE,   /* the run readers' queues are full: the disk is not the limit */
     WAIT_WRITER_CHUNKS,       /* the writer needs output chunks to be merged and deflated */
@@ -58,7 +58,7 @@ struct threads *thread_pool_create(void);
 /* Starts n_threads workers. Returns 0, or -1 after a message. */
 int thread_pool_start(struct threads *threads, unsigned n_threads);
 
-/* NULL is accepted. */
+/* Accepts NULL. */
 void thread_pool_destroy(struct threads *threads);
 
 /* Returns the pool of the workers, which htslib shares. It has no threads before thread_pool_start.
@@ -125,12 +125,12 @@ int thread_pool_submit(struct threads *threads, void (*job)(struct worker *worke
 int thread_pool_finish_jobs(struct threads *threads);
 
 /*
- * For jobs that need much memory: runs at most one job per item at a time. A slot is the first
- * member of an item, and starts as {0}. thread_pool_take_slot waits for one of n items of
- * item_bytes that no job uses; returns NULL if the thread pool has failed. thread_pool_submit_slot
- * makes a worker run work(worker, item), unless the thread pool has failed by then; `work` returns
- * 0, or -1 after a message. The item belongs to the job until it has ended. Returns like
- * thread_pool_submit. Without the lock.
+ * For jobs that need much memory: each job has an item, and the number of items limits that of
+ * jobs. An item begins with a slot, which starts as {0}. thread_pool_take_slot waits until one of n
+ * items of item_bytes is free, and returns it, or NULL if the thread pool has failed.
+ * thread_pool_submit_slot makes a worker run work(worker, item), unless the thread pool has failed
+ * by then, and returns like thread_pool_submit. `work` returns 0, or -1 after a message. The item
+ * is free again when the job has ended. Without the lock.
  */
 struct thread_pool_slot {
     struct threads *threads;

@@ -25,8 +25,8 @@ struct chunk_records {
     const struct sort_entry *entries;
     size_t n_entries;
     unsigned output;            /* its number, below MOST_OUTPUTS */
-    /* For output 0 only: it restores the records (bam_sort_key.h), adds them to the sum, and shows
-       those that are written to the observers. */
+    /* For output 0 only, which restores the records (bam_sort_key.h), adds them to the sum, and
+       shows the observers those that are written. */
     struct content_sum *sum;
     struct observed_parts *observed;
 };

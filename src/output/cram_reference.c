@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The format options. As in htslib, the last one of a kind counts. */
+/* The format options. As in htslib, the last one of a kind applies. */
 struct wishes {
     const char *fasta;          /* NULL: none is given */
     bool no_ref;
@@ -256,10 +256,11 @@ static void warn_of_length(sam_hdr_t *header, const struct cram_reference *ref,
                            const struct difference *difference)
 {
     int tid = difference->first_other;
+    bool cannot = difference->is_shorter && ref->n_bases;
     diag_warning("'%s' has %" PRId64 " bases of '%s', the header %" PRId64 "%s: is it the right "
                  "one?", ref->fasta, difference->other_bases,
                  sam_hdr_tid2name(header, tid), (int64_t)sam_hdr_tid2len(header, tid),
-                 difference->is_shorter && ref->n_bases ? "; reads beyond the end cannot be written" : "");
+                 cannot ? "; reads beyond the end cannot be written" : "");
 }
 
 /* With these options htslib needs every sequence for the header. */

@@ -4,14 +4,14 @@
  * htslib looks up the sequences when it writes the header and the records, after hours of sorting.
  * This module finds the problems at the start, from the index of the FASTA file (.fai).
  *
- * A sequence that the header names and the file lacks is no error by itself: perhaps no read is
+ * A sequence that the header names and the file lacks is not yet an error: perhaps no read is
  * placed there, or htslib finds the sequence by the tags M5 or UR of its @SQ line. If htslib finds
  * no sequence, it builds one from the reads and embeds it in the CRAM (embed_ref=2). Up to 1.18
  * that is not safe: htslib crashes if an unplaced record without bases ends a slice, reserves
  * memory for all bases between the first and the last read of a slice, fails if reads are not in
  * coordinate order (1.16), and, if it embeds after it has used other references, writes '=' or
- * wrong bases (1.16) or aborts. So such an htslib is told to write without references (no_ref=1) if
- * a sequence will not be found, else never to embed.
+ * wrong bases (1.16) or aborts. So before 1.21 (1.19 and 1.20 are untested) this module sets
+ * no_ref=1, to write without references, if a sequence will not be found, else embed_ref=0.
  *
  * Reads beyond the end of their sequence are refused: the CRAM would be unreadable or have wrong
  * bases.

@@ -25,20 +25,20 @@ struct cram_writer_settings {
     htsThreadPool *pool;        /* htslib encodes there */
     struct cram_doubt *doubt;   /* of the records so far */
     struct output_path *index_path;     /* NULL: no index */
-    /* Says why writing to the target failed, by errno. Returns -1. */
+    /* Prints why writing to the target failed (errno). Returns -1. */
     int (*explain)(void *arg);
     void *arg;
 };
 
-/* Begins the file, and writes the header. *to: the writer, also on failure. Returns -1 with errno set
-   if there was no message. */
+/* Begins the file, and writes the header. *to: the writer, also on failure. Returns -1 with errno
+   set if there was no message. */
 int cram_writer_start(const struct cram_writer_settings *settings, struct cram_writer **to);
 
 /* Writes whole records in BAM format. */
 int cram_writer_write(struct cram_writer *writer, const uint8_t *records, size_t n_bytes);
 
-/* Call this after the last write, or after a failure. Writes the EOF container only if the output is
-   complete. */
+/* Call this after the last write, or after a failure. Writes the EOF container only if the output
+   is complete. */
 int cram_writer_end(struct cram_writer *writer, bool complete);
 
 /* Writes and commits the index, if there is one. */

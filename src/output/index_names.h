@@ -1,7 +1,7 @@
 /*
  * index_names.h -- the names under which readers look for the index of a file.
  *
- * htslib adds the extension of an index to the file name, or replaces the extension by it. Any
+ * htslib adds the extension of an index to the file name, or replaces the extension with it. Any
  * thread; no errors.
  */
 #ifndef ROCKSORT_OUTPUT_INDEX_NAMES_H

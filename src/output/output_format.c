@@ -9,7 +9,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-/* Sets the kind from htslib's description. Returns false if it is no alignment format. */
+/* Sets the kind from htslib's description. Returns false if it is not an alignment format. */
 static bool set_kind(struct output_format *format)
 {
     switch (format->hts.format) {

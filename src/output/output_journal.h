@@ -82,7 +82,7 @@ struct output_journal {
 };
 
 /* Returns the name of the journal of the set whose first file, or directory of groups, has this
-   temporary name. The caller frees it. NULL: it is no temporary name. */
+   temporary name. The caller frees it. NULL: it is not a temporary name. */
 char *output_journal_path(const char *temporary);
 
 /* Calls visit for each line. Returns 0, or -1 if visit does or the journal is incomplete. */

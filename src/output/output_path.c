@@ -34,7 +34,7 @@ static char *resolve_directory(const char *name)
 }
 
 /* Returns the target of the symbolic link at `path`, relative to the same directory as `path`.
-   Returns NULL with errno 0 if it is no link, or with another errno on failure. */
+   Returns NULL with errno 0 if it is not a link, or with another errno on failure. */
 static char *follow_link(const char *path)
 {
     char target[PATH_MAX];
@@ -68,8 +68,8 @@ static char *resolve(const char *name)
     return path;
 }
 
-/* True if an existing file can be replaced by rename. False for an open file of another process
-   (/proc), which is to get the content, and for a mount point, as in a container. */
+/* True if an existing file can be replaced by rename. False for a file that a process has open
+   (/proc), which must itself get the content, and for a mount point, as in a container. */
 static bool can_be_replaced(const char *path)
 {
     if (strncmp(path, "/proc/", 6) == 0) return false;
@@ -274,7 +274,7 @@ static int make_file(struct output_path *path)
     return -1;
 }
 
-/* Releases the lock, when the last descriptor is closed. */
+/* Closes our descriptor. The lock ends when the last copy is closed. */
 static void let_go(struct output_path *path)
 {
     int error = errno;

@@ -61,11 +61,11 @@ struct output_path {            /* starts as {0} */
 /* Chooses the names, and checks that the file can probably be made. */
 int output_path_choose(struct output_path *path, const char *name);
 
-/* Chooses for a pattern of file names: checks only the directory. A file or link that has the
-   pattern itself as its name does not matter. */
+/* Chooses for a pattern of file names: checks only the directory. Ignores a file named like the
+   pattern itself. */
 int output_path_choose_pattern(struct output_path *path, const char *pattern);
 
-/* Chooses for an output that becomes `file`, which does not exist yet; `name` is for messages. */
+/* Chooses the names of an output that becomes `file`, a new file; `name` is for messages. */
 void output_path_place(struct output_path *path, const char *name, const char *file);
 
 /* Opens the file for writing; the temporary file must not exist yet. Returns NULL with errno set on
@@ -82,7 +82,8 @@ const char *output_path_problem(const struct output_path *path, int error);
 int output_path_close(const struct output_path *path, hFILE *file);
 void output_path_close_incomplete(const struct output_path *path, hFILE *file);
 
-/* Opens the file of an index, writes all bytes, closes and commits it. On failure no file is left. */
+/* Opens the file of an index, writes all bytes, closes and commits it. On failure no file is
+   left. */
 int output_path_save(struct output_path *path, const void *bytes, size_t n_bytes);
 
 /* Does the same with what print(to, arg) prints; without a name, writes it to standard output.

@@ -153,8 +153,8 @@ static void write_journal(struct naming *naming, const char *temporary)
     int r = output_journal_end(&writer, journal->path);
     journal->fd = writer.fd;
     if (r == 0) return;
-    diag_warning("cannot write '%s': %s; if the sort is killed now, some of its files have no names",
-                 journal->path, strerror(errno));
+    diag_warning("cannot write '%s': %s; if the sort is killed now, some of its files have no "
+                 "names", journal->path, strerror(errno));
     free(journal->path);
     journal->path = NULL;
 }

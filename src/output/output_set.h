@@ -11,9 +11,9 @@
  * finish. A failed index or report does not affect outputs. Signals are held back during the
  * renames (abort_cleanup.h); a SIGKILL leaves the journal.
  *
- * Order of calls: add, when a path is chosen; add_groups, add_stale; complete; publish; drop, in any
- * case. Ownership: the set borrows paths and groups, and starts as {0}. Threads: one at a time; add,
- * complete and unlink with the lock of the sort held. Errors: -1 after a message.
+ * Order of calls: add, when a path is chosen; add_groups, add_stale; complete; publish; drop, in
+ * any case. Ownership: the set borrows paths and groups, and starts as {0}. Threads: one at a time;
+ * add, complete and unlink with the lock of the sort held. Errors: -1 after a message.
  */
 #ifndef ROCKSORT_OUTPUT_OUTPUT_SET_H
 #define ROCKSORT_OUTPUT_OUTPUT_SET_H

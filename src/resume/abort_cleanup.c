@@ -129,7 +129,7 @@ static void on_signal(struct abort_cleanup *cleanup, int signal_number, int last
 
 static void *wait_for_signals(void *arg)
 {
-    /* Schedulers kill some 10 to 30 seconds after the first signal. */
+    /* Schedulers kill 10 to 30 seconds after the first signal. */
     static const struct timespec patience = {.tv_sec = 3};
     struct abort_cleanup *cleanup = arg;
     sigset_t signals;

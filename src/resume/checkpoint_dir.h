@@ -12,10 +12,10 @@
  * are needed: if one is lost, such as one on a disk of another host, the checkpoint is useless, and
  * a message says so.
  *
- * The checkpoint file of the first directory counts. The others have a copy from when they were
- * made, which names the first one. A resumed sort may add directories: they get their copy before
- * the first one lists them. If the disk of the first one is
- * full when the load ends, a copy has the state that counts.
+ * Only the checkpoint file of the first directory is up to date. The others have a copy from when
+ * they were made, which names the first one. A resumed sort may add directories: they get their
+ * copy before the first one lists them. If the disk of the first one is full when the load ends, a
+ * copy has the latest state.
  *
  * Other users may plant files in a shared place. So the directory must be ours, closed to others,
  * and no symbolic link; files are created exclusively.

@@ -31,7 +31,7 @@ static const char first_word[] = "rocksort-store ";
 struct file_io {
     kstring_t *to;              /* NULL: reading */
     const char *at, *end;       /* unread text, without "end" */
-    bool is_bad;                /* the text is no valid checkpoint file */
+    bool is_bad;                /* the text is not a valid checkpoint file */
 };
 
 static void put(kstring_t *to, const char *format, ...) __attribute__((format(printf, 2, 3)));

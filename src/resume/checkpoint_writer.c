@@ -43,7 +43,7 @@ struct checkpoint_writer {
     char **paths;               /* of all directories, absolute, NULL-terminated */
     size_t n_paths;
     size_t n_adopted;           /* the first n_adopted are those of settings->resumed */
-    size_t n_listed;            /* the checkpoint file of the first one lists so many */
+    size_t n_listed;            /* how many the checkpoint file of the first one lists */
     int *lock_fds;              /* for directories that this process made; else -1 */
     enum progress progress;
 };

@@ -30,15 +30,15 @@ struct checkpoint_sort_parts {  /* parts of the sort; they outlive the writer */
     struct threads *threads;
     struct load_totals *totals;
     const struct output_path *output_path, *index_path;
-    const struct output_path *also_path;        /* its name is NULL: there is no second output */
-    const struct group_dir *groups;     /* directory of the groups; its path is NULL: no groups */
+    const struct output_path *also_path;        /* no second output if its name is NULL */
+    const struct group_dir *groups;     /* no groups if its path is NULL */
     bool reads_input;           /* runs will be added (resume_reads_input) */
 };
 
 struct checkpoint_writer *checkpoint_writer_create(const struct sort_settings *settings,
                                                    const struct checkpoint_sort_parts *parts);
 
-/* Leaves the directories, but releases their locks. NULL is accepted. */
+/* Leaves the directories, but releases their locks. Accepts NULL. */
 void checkpoint_writer_destroy(struct checkpoint_writer *w);
 
 /* ---- before loading ---- */
@@ -103,7 +103,7 @@ int checkpoint_writer_end_load(struct checkpoint_writer *w, unsigned n_runs);
    file. */
 void checkpoint_writer_save_part(struct checkpoint_writer *w, unsigned n_runs);
 
-/* After a failure: writes the checkpoint file if an earlier attempt failed, mostly for lack of
+/* After a failure: writes the checkpoint file if an earlier attempt failed, usually for lack of
    space. */
 void checkpoint_writer_try_again(struct checkpoint_writer *w, unsigned n_runs);
 

@@ -2,7 +2,7 @@
  * delayed_fsync.h -- syncs temporary data, but not in the first half minute.
  *
  * Temporary data always survive the end of the process. To survive a power failure, RocksDB syncs
- * six times a run: a tenth of the wall time of a sort of 2 GB (bench/options.py). To repeat half a
+ * six times a run: a tenth of the wall time of a sort of 2 GB (bench/options.py). Repeating half a
  * minute of work costs less, so syncs are skipped for half a minute after the first run. Then a
  * thread syncs everything, and from then on data are durable when RocksDB says so. With --no-resume
  * nothing is synced.
@@ -28,10 +28,10 @@ struct delayed_fsync *delayed_fsync_begin(const struct sort_settings *settings,
                                           struct threads *threads, char **directories,
                                           bool at_once);
 
-/* Prints the error of a failed sync if it made the sort fail (result below 0). NULL is accepted. */
+/* Prints the error of a failed sync if it made the sort fail (result below 0). Accepts NULL. */
 void delayed_fsync_tell(struct delayed_fsync *d, int result);
 
-/* When the store is closed: syncs the directories if they stay. NULL is accepted. */
+/* When the store is closed: syncs the directories if they stay. Accepts NULL. */
 void delayed_fsync_end(struct delayed_fsync *d, bool directories_stay);
 
 #endif

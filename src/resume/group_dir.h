@@ -1,6 +1,6 @@
 /*
- * group_dir.h -- makes and removes the temporary directory in which the groups of --split-by are
- * written until all are renamed at the end.
+ * group_dir.h -- makes and removes the temporary directory that holds the groups of --split-by
+ * until all are renamed at the end.
  *
  * It is beside the groups, so that they can be renamed, not copied. It is a temporary directory
  * like others (os/temp_dir.h): locked, found by --clean, removed after a failure.
@@ -23,8 +23,8 @@ struct group_dir {
     int lock_fd;
 };
 
-/* Makes the directory beside the output pattern `beside`, or beside the directories in that
-   pattern. */
+/* Makes the directory beside the output pattern `beside`; if its last directory has a %, beside
+   that. */
 int group_dir_make(struct group_dir *dir, const char *beside, pthread_mutex_t *lock);
 
 /* True if `name`, a file name, is that of such a directory; n_output: from temp_dir_is_name. */
@@ -41,8 +41,8 @@ int group_dir_try_name(const char *dir, const char *name, pthread_mutex_t *lock)
    threads. */
 void group_dir_remove(struct group_dir *dir);
 
-/* Removes such a directory of a dead process, if it is ours and unused. Accepts NULL, and names of
-   other things. */
+/* Removes such a directory of a dead process, if it is ours and unused. Ignores NULL and any other
+   name. */
 void group_dir_drop_leftover(const char *path);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * resume_advice.h -- what the user is told besides the command that resumes the sort: checkpoints of
- * earlier attempts, and another disk with room after a disk was full.
+ * resume_advice.h -- finds what the user needs besides the command that resumes the sort:
+ * checkpoints of earlier attempts, and another disk with room after a disk was full.
  *
  * Failures here are not errors of the sort.
  */
@@ -10,9 +10,10 @@
 #include "resume/checkpoint_dir.h"
 #include "util/size.h"
 
-/* A killed process cannot print that its sort can be resumed. The next sort, mostly the same command
-   again, prints it instead: looks in the parents of its temporary directories, and prints a note for
-   each checkpoint of an earlier one with the same output or a common input. Threads: one. */
+/* A killed process cannot print that its sort can be resumed. The next sort, usually the same
+   command again, prints it instead: looks in the parents of its temporary directories, and prints a
+   note for each checkpoint of an earlier sort with the same output or a common input. Threads:
+   one. */
 void orphan_checkpoints_tell(const struct checkpoint_file *own);
 
 struct other_disk {

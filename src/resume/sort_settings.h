@@ -1,8 +1,8 @@
 /*
- * sort_settings.h -- all settings of a sort, made from the options. All that they point to outlives
- * the sort.
+ * sort_settings.h -- all settings of a sort, made from the options. Whatever they point to outlives
+ * it.
  *
- * They are constant during a sort. Stages get them by sort_context.h.
+ * They do not change during a sort. Stages reach them through sort_context.h.
  */
 #ifndef ROCKSORT_RESUME_SORT_SETTINGS_H
 #define ROCKSORT_RESUME_SORT_SETTINGS_H
@@ -59,10 +59,10 @@ struct sort_settings {
     const char *minhash_fasta;  /* -I, or NULL */
     int minhash_window;         /* -w */
     bool codec_auto;            /* the sort chooses the codec */
-    enum temp_codec codec;      /* if it does not */
+    enum temp_codec codec;      /* unless codec_auto */
     unsigned n_threads;
     size_t memory_bytes;        /* the whole budget */
-    uint64_t test_buffer_bytes; /* for tests: size of a sort buffer, each one a run; or 0 */
+    uint64_t test_buffer_bytes; /* for tests: size of a sort buffer, one for each run; or 0 */
     uint64_t test_file_bytes;   /* for tests: size of a file of a run; or 0 */
     enum compaction_mode compaction;
     uint64_t input_bytes;       /* -s: estimated uncompressed size; 0: unknown */
@@ -71,7 +71,7 @@ struct sort_settings {
     unsigned fsync_after_seconds;       /* skip fsync until the sort is this old */
     const struct checkpoint *resumed;   /* checkpoint to resume, or NULL; it has the inputs, the
                                            order and the header */
-    bool partial;               /* --partial: write the records there are */
+    bool partial;               /* --partial: write the records that were saved */
     struct checkpoint_output asked_output;      /* counts and reports from the options */
     const char **options;       /* those that a checkpoint keeps */
     size_t n_options;

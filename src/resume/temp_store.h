@@ -27,7 +27,7 @@ struct spill_totals {
     unsigned n_runs;            /* runs that were written; some may not be committed yet */
     uint32_t next_run, last_run;        /* numbers of runs; RUN_LABEL_NONE before the first */
     uint64_t raw_bytes;         /* in runs, uncompressed */
-    size_t open_bytes;          /* sum over runs (run_writer.h) */
+    size_t open_bytes;          /* of all runs (run_writer.h) */
 };
 
 /* A run that was written but not committed. */
@@ -57,7 +57,7 @@ struct temp_store_settings {    /* all borrowed */
 
 struct temp_store *temp_store_create(const struct temp_store_settings *settings);
 
-/* Opens the store and starts the run committer, unless that was done. Returns 0, or -1 after a
+/* Opens the store and starts the run committer, unless it is open. Returns 0, or -1 after a
    message. */
 int temp_store_open(struct temp_store *ts);
 
@@ -72,8 +72,7 @@ int temp_store_take(struct temp_store *ts, const struct written_run *run);
    pool has failed. */
 int temp_store_drain(struct temp_store *ts);
 
-/* After the last run: waits until all runs are committed and compactions have ended. Returns the
-   same. */
+/* After the last run: like temp_store_drain, but also waits until compactions have ended. */
 int temp_store_settle(struct temp_store *ts);
 
 /* With the lock held: returns the totals, {0} before the store is open. The caller may add the runs
@@ -85,7 +84,7 @@ struct committer_totals *temp_store_totals(struct temp_store *ts);
 void temp_store_close(struct temp_store *ts, bool directories_stay,
                       struct run_store_stats *stats);
 
-/* NULL is accepted. */
+/* Accepts NULL. */
 void temp_store_destroy(struct temp_store *ts);
 
 #endif

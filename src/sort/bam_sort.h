@@ -1,8 +1,8 @@
 /*
  * bam_sort.h -- runs one sort.
  *
- *     load:  input -> reader -> sort buffer -> [inflate, index, sort]
- *                               sort buffers -> [merge, compress] -> run store
+ *     load:  input -> [inflate or parse] -> spans -> [copy to sort buffer, index] -> [sort buffer]
+ *            sort buffers -> [merge, compress spill chunk] -> run store
  *     merge: run store -> dispatcher -> [open blocks] -> [merge, deflate output chunk] -> writer
  *
  * Steps in brackets are jobs of the thread pool, which htslib shares (thread_pool.h). The other

@@ -229,7 +229,7 @@ static int load_all(struct loader *ld)
     return 0;
 }
 
-/* Warns if so many reads lack an adjacent mate that the input is probably not grouped by name. */
+/* Warns if many reads lack an adjacent mate: the input is probably not grouped by name. */
 static void tell_alone(const struct loader *ld)
 {
     struct load_counts counts;

@@ -354,7 +354,7 @@ static int dispatch_all(struct merger *m)
 /* ---- the phase ---- */
 
 /* Makes the streams: n_read of run readers or inputs, then those of the sort buffers in memory, as
-   runs from first_run on, and one without blocks, so that there is one. */
+   runs from first_run on, and an empty one, so that there is at least one. */
 static void make_streams(struct merger *m, size_t n_read, uint32_t first_run)
 {
     size_t n;

@@ -48,7 +48,7 @@ static bool find_key(const bam1_t *record, uint64_t *key)
 
 /* True if the index fits the first and last record of the file: the same references and offsets. A
    stale index, or one of another file, rarely fits. */
-static bool fits(const struct bam_index_file *index, const struct bam_ends *ends)
+static bool fits(const struct bam_read_index *index, const struct bam_ends *ends)
 {
     const struct bam_index_part *part = &index->part;
     const bam1_t *first = ends->first, *last = ends->last, *after = ends->after;
@@ -74,7 +74,7 @@ static bool find_keys(const struct bam_ends *ends, uint64_t n_unplaced, struct s
 }
 
 /* Checks an input against this index. Returns true if its blocks can be copied. */
-static bool look_with(const struct bam_index_file *index, const char *path,
+static bool look_with(const struct bam_read_index *index, const char *path,
                       struct bam_inputs *inputs, const struct bam_index_shape *shape,
                       struct span *span)
 {
@@ -100,9 +100,9 @@ static bool look_with(const struct bam_index_file *index, const char *path,
 static bool look(const char *path, struct bam_inputs *inputs, const struct bam_index_shape *shape,
                  struct span *span)
 {
-    struct bam_index_file index;
+    struct bam_read_index index;
     const struct opened_file *opened = &inputs->files[span->input];
-    if (!opened->can_seek || !opened->by_coordinate || bam_index_file_read(path, &index) < 0)
+    if (!opened->can_seek || !opened->by_coordinate || bam_index_read(path, &index) < 0)
         return false;
     bool can_copy = look_with(&index, path, inputs, shape, span);
     bam_index_part_release(&index.part);
@@ -217,7 +217,7 @@ struct copy {
     uint64_t at, end;           /* offsets of the next read, and of the EOF block */
     uint8_t *buffer;
     size_t n_bytes;             /* in the buffer, from the start of a block */
-    struct bam_index_file index;
+    struct bam_read_index index;
     size_t next_chunk, next_window;     /* of the index: the first ones in later blocks */
 };
 
@@ -302,7 +302,7 @@ static int copy_blocks(struct copy *copy)
                ? refuse_index(copy) : 0;
 }
 
-/* Checks that the file is still what was planned with. */
+/* Checks that the file has not changed since the steps were planned. */
 static int check_unchanged(const char *path, const struct stat *before)
 {
     struct stat now;
@@ -318,7 +318,7 @@ static int check_unchanged(const char *path, const struct stat *before)
 static int copy_file(struct copy *copy, uint64_t begin, const struct stat *planned)
 {
     struct bam_index_part *part = &copy->index.part;
-    if (bam_index_file_read(copy->path, &copy->index) < 0) return refuse_index(copy);
+    if (bam_index_read(copy->path, &copy->index) < 0) return refuse_index(copy);
     copy->at = begin;
     copy->end = (uint64_t)planned->st_size - BGZF_END_BYTES;
     copy->file = hopen(copy->path, "r");

@@ -15,7 +15,7 @@
 #define ROCKSORT_SORT_MERGE_SORTED_H
 
 #include "input/bam_inputs.h"
-#include "output/bam_index_file.h"
+#include "output/bam_index_reader.h"
 #include "sort/sort_context.h"
 
 /* Opens the output and writes all inputs into it; the caller closes it. Copied records are only

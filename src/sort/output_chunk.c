@@ -15,9 +15,9 @@
 
 #include <stdlib.h>
 
-/* Initial estimate of `expansion`. Columns take 1.5 times the size of short reads, columns and
-   lines 5 times that of arrays of small numbers. With 4, each worker has an output chunk to
-   merge. */
+/* Initial estimate of `expansion`. For short reads columns take 1.5 times the size of the records;
+   for arrays of small numbers, columns and lines take 5 times that. 4 still leaves each worker an
+   output chunk to merge. */
 enum { FIRST_EXPANSION = 4 };
 
 void output_chunker_init(struct output_chunker *s, struct sort_context *sort, size_t chunk_bytes)
@@ -96,9 +96,9 @@ static size_t make_entries(struct open_block *block, const struct marked_records
 
 /* ---- blocks of runs, and of sort buffers ---- */
 
-/* Estimates the memory of a stored block besides its records: the value, which counts even when the
-   block is open, because RocksDB may have a copy; and entries, with all keys as long as the longer
-   one of its bounds, but at most twice the bytes of the records. */
+/* Estimates the memory of a stored block besides its records: the value, which also counts when the
+   block is open, because RocksDB may have a copy; the entries; and the keys, each as long as the
+   longer bound, but together at most twice the bytes of the records. */
 static size_t expect_index(const struct sort_rules *rules, const struct stored_block *stored)
 {
     const struct bam_block *parsed = &stored->parsed;
@@ -421,8 +421,8 @@ static int merge_chunk(struct output_chunk *output_chunk, struct worker *worker)
     return observed_parts_end(&output_chunk->observed) < 0 ? -1 : r;
 }
 
-/* With the lock held: updates `expansion` from the lines or largest column batch, or the output if
-   that is larger. */
+/* With the lock held: updates `expansion` from the size of the lines or of the largest column
+   batch, or from that of the output if it is larger. */
 static void remember_expansion(const struct output_chunk *output_chunk)
 {
     size_t n_bytes = 0;

@@ -69,8 +69,7 @@ int output_chunker_make_block(void *arg, struct worker *worker, struct queued_sp
                               const char *input);
 void output_chunker_drop_made(void *arg, void *made);
 
-/* With the lock held: sets the counted memory of a block, of which entries and keys take
-   index_bytes. */
+/* With the lock held: sets the counted memory of a block, with index_bytes for entries and keys. */
 void output_chunker_count(struct open_block *block, size_t index_bytes);
 
 /* Makes an output chunk of all records from low (included) to high (excluded) in n blocks. It

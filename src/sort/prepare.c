@@ -138,7 +138,8 @@ static void tell_of_merge(const struct sort_context *sort)
     const struct sort_settings *s = sort->settings;
     enum sort_order order = s->rules.order;
     if (s->n_inputs < 2 || s->merge || s->sum_only || s->fixmate) return;
-    if (order != SORT_COORDINATE && order != SORT_NAME_NATURAL && order != SORT_NAME_LEXICAL) return;
+    if (order != SORT_COORDINATE && order != SORT_NAME_NATURAL && order != SORT_NAME_LEXICAL)
+        return;
     if (strcmp(sort->inputs->common_order, sort_order_name(order)) == 0)
         diag_note("all inputs say that they are in this order (%s): with --merge they need not be "
                   "sorted again", sort_order_name(order));

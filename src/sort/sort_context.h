@@ -1,5 +1,5 @@
 /*
- * sort_context.h -- the objects of one sort. Stages take it as const.
+ * sort_context.h -- the objects of one sort. Stages take it as const where they only use it.
  *
  * sort_setup.h makes and releases them, prepare.h completes them before the first record is read.
  * Ownership: it owns all that is not said to be borrowed. Threads: constant after that, unless

@@ -93,8 +93,8 @@ static void print_merged_line(const struct sort_report *r)
     char more[MORE_TEXT_BYTES];
     add_to_output(r, more);
     diag_note("merged %" PRIu64 " records of %zu inputs; %.1f MB in, %.1f MB out, of which %.1f MB "
-              "of %zu inputs were copied; written to '%s'%s; %.1f s wall, %.1f s CPU, %.1f MiB peak "
-              "memory",
+              "of %zu inputs were copied; written to '%s'%s; %.1f s wall, %.1f s CPU, "
+              "%.1f MiB peak memory",
               r->n_records, r->n_inputs_merged + r->n_inputs_copied, megabytes(r->input_bytes),
               megabytes(r->output_bytes), megabytes(r->copied_bytes), r->n_inputs_copied,
               r->output ? r->output : "standard output", more, wall_seconds(r),

@@ -84,7 +84,10 @@ static void create_objects(struct sort_context *sort)
     const struct sort_settings *s = sort->settings;
     list_temp_places(sort);
     sort->pool = sort_buffer_pool_create(sort->threads, &sort->budget);
-    sort->totals = load_totals_create(sort->threads, s->input_bytes);
+    sort->totals = xcalloc(1, sizeof *sort->totals);
+    *sort->totals = (struct load_totals){.threads = sort->threads,
+                                         .size_is_given = s->input_bytes > 0,
+                                         .counts.expected_bytes = s->input_bytes};
     sort->resume = (struct resume){.checkpoint = s->resumed, .partial = s->partial};
     sort->rules_maker = (struct rules_maker){
         .header_name = s->resumed ? s->resumed->dirs[0].path : s->inputs[0],
@@ -201,7 +204,7 @@ void sort_release(struct sort_context *sort)
     rules_release(&sort->rules_maker);
     checkpoint_writer_destroy(sort->checkpoint);
     resume_release(&sort->resume);
-    load_totals_destroy(sort->totals);
+    free(sort->totals);
     thread_pool_destroy(sort->threads);
     for (int i = 0; i < MOST_OUTPUTS; i++)
         column_schema_destroy(sort->columns[i].schema); /* after the workers */

@@ -34,8 +34,8 @@ static uint64_t bytes_to_spill(const struct sort_settings *settings,
     return expected > spilled ? expected - spilled : 0;
 }
 
-/* Chooses the codec before the first run; if that is none, checks before each run whether there is
-   still enough space for it. */
+/* Chooses the codec before the first run. Chooses again before each run while it is "none", which
+   takes the most space. */
 static enum temp_codec choose_codec(struct sort_context *sort, const struct load_counts *counts,
                                     uint64_t spilled, struct run_store *store)
 {

@@ -30,7 +30,7 @@ struct template_fixer {
     const struct sort_context *sort;
     struct threads *threads;
     struct sort_buffer_filler *filler;
-    struct large_template large;        /* may go on in the next span */
+    struct large_template large;        /* may continue in the next span */
     struct fixed_records large_fixed;
     /* under the lock */
     unsigned n_large_users;     /* jobs that copy from large_fixed */

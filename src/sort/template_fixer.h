@@ -21,7 +21,7 @@ struct template_fixer;
 struct template_fixer *template_fixer_create(const struct sort_context *sort,
                                              struct sort_buffer_filler *filler);
 
-/* NULL is accepted. */
+/* Accepts NULL. */
 void template_fixer_destroy(struct template_fixer *tf);
 
 /* `make` and `drop` of span_queue.h; arg: the fixer. Any thread. */

@@ -3,7 +3,7 @@
  *
  * The load is that of --checksum-only. The worker that has checked some records also checks their
  * order. The results are joined in input order (order_check.h). When every possible order is
- * disproved, the load is stopped like after a failure, but without a message.
+ * disproved, the load is stopped as after a failure, but without a message.
  *
  * Order of calls: create, when sort->header is set; finish after the load.
  */
@@ -12,9 +12,9 @@
 
 #include "sort/sort_context.h"
 
-/* Makes sort->verification and adds it to the observers of the input, which own it. It fails the
-   thread pool once the result is known. If the header claims no order, prints a message and makes
-   none: nothing need be read. Returns 0, or -1 after a message. */
+/* Makes sort->verification and adds it to the observers of the input, which own it. Once the result
+   is known, it calls thread_pool_fail to stop the load. If the header claims no order, prints a
+   message and makes none: the input need not be read. Returns 0, or -1 after a message. */
 int verification_create(struct sort_context *sort);
 
 /* After the load, whose result is `loaded`: puts the verdict into the report, and prints a message

@@ -4,13 +4,13 @@
  * A scan that merges n files within scan_bytes of memory reads scan_bytes / n of a file at a time,
  * so it needs n / scan_bytes seeks per byte. If the store repeatedly compacts `width` files into
  * one while the input is loaded, the scan reads more of each file at a time; but the data are
- * written and read once more, with width / compaction_bytes seeks per byte. If n runs become
- * n / width compacted files and `width` other files, each byte needs
+ * written and read again, with width / compaction_bytes seeks per byte. If n runs become n / width
+ * compacted files and `width` other files, each byte needs
  *
  *     width / compaction_bytes + (n / width + width) / scan_bytes
  *
  * seeks. The minimum is near width = sqrt(n), and at a smaller width if memory for compactions is
- * scarce. The width is sqrt(n) + 1; with a smaller one so many compacted files exist that some are
+ * scarce. The width is sqrt(n) + 1; a smaller one leaves too many compacted files, and some are
  * compacted again. Compaction waits until there are more than max_files = n / width + width files,
  * and a few more because n is an estimate. So each byte is rewritten about once.
  *

@@ -28,7 +28,7 @@ struct external_sort_settings {
 
 struct external_sort *external_sort_create(const struct external_sort_settings *settings);
 
-/* NULL is accepted. */
+/* Accepts NULL. */
 void external_sort_destroy(struct external_sort *sort);
 
 /* Removes all items. Readers must be released before. */

@@ -1,24 +1,6 @@
 /* load_totals.c -- see load_totals.h. */
 #include "spill/load_totals.h"
 
-#include "util/xalloc.h"
-
-#include <stdlib.h>
-
-struct load_totals *load_totals_create(struct threads *threads, uint64_t asked_bytes)
-{
-    struct load_totals *totals = xcalloc(1, sizeof *totals);
-    totals->threads = threads;
-    totals->size_is_given = asked_bytes > 0;
-    totals->counts.expected_bytes = asked_bytes;
-    return totals;
-}
-
-void load_totals_destroy(struct load_totals *totals)
-{
-    free(totals);
-}
-
 void load_totals_look(struct load_totals *totals, struct load_counts *counts)
 {
     thread_pool_lock(totals->threads);

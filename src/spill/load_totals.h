@@ -30,17 +30,11 @@ struct load_counts {
 
 struct load_totals {
     struct threads *threads;
-    bool size_is_given;         /* by -s: expected_bytes is fixed */
+    bool size_is_given;         /* by -s, as expected_bytes: it is not estimated */
     atomic_int stop_signal;     /* not 0: the reader must stop because of this signal, and the
                                    records read are kept */
     struct load_counts counts;  /* by load_totals_locked */
 };
-
-/* asked_bytes: the uncompressed size of the input given by -s; 0: estimate it. */
-struct load_totals *load_totals_create(struct threads *threads, uint64_t asked_bytes);
-
-/* NULL is accepted. */
-void load_totals_destroy(struct load_totals *totals);
 
 /* Copies the counts. */
 void load_totals_look(struct load_totals *totals, struct load_counts *counts);

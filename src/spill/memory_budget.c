@@ -8,7 +8,7 @@ enum {
     MIN_PIECE_BYTES = 64 * KIB,  /* a BGZF block is never split */
     MAX_PIECE_BYTES = 512 * KIB, /* fits the L2 cache with its compressed form */
     MIN_BUFFER_BYTES = 256 * KIB,
-    MAX_BUFFER_BYTES = 128 * KIB * KIB, /* one job sorts a sort buffer: 128 MiB take some 30 ms */
+    MAX_BUFFER_BYTES = 128 * KIB * KIB, /* one job sorts a sort buffer: 128 MiB take about 30 ms */
     MIN_BUFFERS = 4,
     FEW_THREADS = 4,           /* fit into the allowance beyond the budget */
     MANY_BUFFERS = 16,         /* enough to spill 6 while 6 others fill */
@@ -19,8 +19,8 @@ enum {
     MOST_DIVIDED_FILES = 512, /* of all runs, unless each is one file */
     MIN_FILE_BYTES = 32 * KIB * KIB,
     MAX_BLOCK_BYTES = 256 * KIB, /* raw block and compressed form stay in the L2 cache */
-    MIN_PACK_BYTES = 256 * KIB,
-    MAX_PACK_BYTES = 1024 * KIB,
+    MIN_SPILL_CHUNK_BYTES = 256 * KIB,
+    MAX_SPILL_CHUNK_BYTES = 1024 * KIB,
     MIN_CHUNK_BYTES = 256 * KIB,
     MAX_CHUNK_BYTES = 2048 * KIB, /* a last, short BGZF block in 32 costs no compression */
     MIN_COLUMN_CHUNK_BYTES = 64 * KIB,
@@ -52,7 +52,7 @@ void memory_budget_plan(struct memory_budget *budget, size_t total_bytes, unsign
         .n_threads = n_threads,
         .span_bytes = clamp(share / 8, MIN_PIECE_BYTES, MAX_PIECE_BYTES),
         .n_spans = 2 * n_threads + 2,
-        .spill_chunk_bytes = clamp(share, MIN_PACK_BYTES, MAX_PACK_BYTES),
+        .spill_chunk_bytes = clamp(share, MIN_SPILL_CHUNK_BYTES, MAX_SPILL_CHUNK_BYTES),
         .n_spill_chunks = n_threads + 2,
         .file_bytes = MIN_FILE_BYTES,
         .chunk_bytes = clamp(share, MIN_CHUNK_BYTES, MAX_CHUNK_BYTES),

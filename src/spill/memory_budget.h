@@ -7,8 +7,7 @@
  * While loading, the budget is divided into
  *   - sort buffers, the bulk: raw records, their sort entries and, in name order, their keys;
  *   - pieces of input that workers inflate or parse, each compressed and as records;
- *   - spill chunks ("packs") that are being compressed, and for each worker a block and space to
- *     sort;
+ *   - spill chunks that are being compressed, and for each worker a block and space to sort;
  *   - if seeks are slow: compactions, for which sort buffers are retired.
  * While merging, it is divided into
  *   - sort buffers that were never spilled;
@@ -65,14 +64,15 @@ void memory_budget_plan(struct memory_budget *budget, size_t total_bytes, unsign
 void memory_budget_fix_templates(struct memory_budget *budget);
 
 /* Then plans output chunks for n_outputs, n_columns of them Arrow or Parquet. Their output chunks
-   are as large as column batches, up to some 100,000 short reads, and take a quarter of the memory.
-   */
+   are as large as column batches, up to about 100,000 short reads, and take a quarter of the
+   memory. */
 void memory_budget_plan_outputs(struct memory_budget *budget, unsigned n_outputs,
                                 unsigned n_columns);
 
 /* Returns the uncompressed size of the blocks of file number `file` of all runs, from 0.
    n_files_expected: of all runs; 0: unknown. Later files get smaller blocks, so that all open
-   blocks grow with the logarithm of the number of files, and stop growing at some hundred files. */
+   blocks grow with the logarithm of the number of files, and stop growing at a few hundred
+   files. */
 size_t memory_budget_block_bytes(const struct memory_budget *budget, unsigned file,
                                  unsigned n_files_expected);
 

@@ -22,7 +22,7 @@ struct observed_parts {         /* starts as {0} */
     bool failed;                /* an observer has failed */
 };
 
-/* Adds an observer to the list; NULL is accepted. */
+/* Adds an observer to the list; Accepts NULL. */
 void record_observers_add(struct record_observers *observers, struct record_observer *observer);
 
 /* Call begin_run before a run is written, and undo_run before it is written again. */

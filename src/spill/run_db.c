@@ -87,9 +87,10 @@ static int check_error(const struct run_db *db, const char *doing, char *error)
 /* Like check_error, for writing a run; but the caller handles a full disk. */
 static int check_write_error(struct run_db *db, char *error)
 {
-    if (!error || !store_error_means_full(error)) return check_error(db, "write", error);
+    const char *full = error ? store_error_full(error) : NULL;
+    if (!full) return check_error(db, "write", error);
     /* The thread that puts and the thread that ends runs may both come here. */
-    atomic_store(&db->full_reason, store_error_full_reason(error));
+    atomic_store(&db->full_reason, full);
     rocksdb_free(error);
     return RUN_DB_FULL;
 }
@@ -97,7 +98,7 @@ static int check_write_error(struct run_db *db, char *error)
 const char *run_db_full_reason(const struct run_db *db)
 {
     const char *reason = db ? atomic_load(&db->full_reason) : NULL;
-    return reason ? reason : store_error_full_reason("");
+    return reason ? reason : "No space left on device";
 }
 
 /* Returns an integer property of the database; 0 if RocksDB has none, or if the database could not
@@ -185,8 +186,7 @@ static int open_or_create(struct run_db *db, const char **full)
     const struct run_db_settings *settings = &db->settings;
     char *error = NULL;
     db->db = open_db(db, &error);
-    if (full && error && store_error_means_full(error)) {
-        *full = store_error_full_reason(error);
+    if (full && error && (*full = store_error_full(error)) != NULL) {
         rocksdb_free(error);
         return -1;
     }

@@ -1,10 +1,10 @@
 /*
  * run_db.h -- stores sorted runs in one temporary RocksDB database and scans them.
  *
- * A run consists of one or more files. When it *ends*, these are on the disk. Then it is
- * *admitted*: RocksDB ingests all of its files at once and lists them durably in its manifest. Each
- * run has a label, bytes that the caller chooses. Another process can open the database and read
- * runs and labels.
+ * A run consists of one or more files. When it *ends*, these are on the disk, unless fsync is
+ * skipped (resume/delayed_fsync.h). Then it is *admitted*: RocksDB ingests all of its files at once
+ * and lists them durably in its manifest. Each run has a label, bytes that the caller chooses.
+ * Another process can open the database and read runs and labels.
  *
  * Order of calls: create; for each run begin, put its blocks in key order, label, then end or
  * abandon; compact if that pays; then scans, which return the blocks of all runs in key order.

@@ -46,7 +46,7 @@ int run_readers_first(struct run_readers *run_readers, size_t i, struct stored_b
    frees it. */
 struct stored_block *run_readers_take(struct run_readers *run_readers, size_t i);
 
-/* Ends the threads and frees blocks that were not taken. NULL is accepted. */
+/* Ends the threads and frees blocks that were not taken. Accepts NULL. */
 void run_readers_stop(struct run_readers *run_readers);
 
 /* Verifies and decompresses a block (bam_block_unpack). Returns its records, which the caller
@@ -54,7 +54,7 @@ void run_readers_stop(struct run_readers *run_readers);
 uint8_t *stored_block_unpack(const struct stored_block *block, const struct sort_rules *rules,
                              int32_t n_refs, struct temp_coder *coder, size_t *keyed_bytes);
 
-/* NULL is accepted. */
+/* Accepts NULL. */
 void stored_block_free(struct stored_block *block);
 
 #endif

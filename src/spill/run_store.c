@@ -91,7 +91,7 @@ static bool shares_space(const struct run_store *store, size_t number)
 }
 
 /* Warns, once per directory and process, of mounted object stores: they are slow at writing and
-   reading some 100 KB at a time, and may lack hard links. */
+   reading about 100 KB at a time, and may lack hard links. */
 static void warn_of_place(const struct volume *volume)
 {
     char text[DISK_PROBLEM_TEXT_BYTES];

@@ -352,13 +352,6 @@ static int label_run(struct run_writer *run)
     return run_store_label_run(run->stored, label.run, bytes, sizeof bytes);
 }
 
-static uint64_t n_records_of(const struct run_writer *run)
-{
-    uint64_t n = 0;
-    for (size_t i = 0; i < run->n_sources; i++) n += run->sources[i].n_entries;
-    return n;
-}
-
 /* Tries once to write the run. Returns 0, or a code of the store. */
 static int write_run(struct run_writer *run, struct stored_run **stored)
 {
@@ -382,23 +375,20 @@ static int write_run(struct run_writer *run, struct stored_run **stored)
 
 /* ---- creating and destroying ---- */
 
-/* Begins a range at a place, unless it or the previous one would be empty. */
+/* Begins a range at a place. It has the place's record, and the range before it one of an earlier
+   place. */
 static void begin_range(struct run_writer *run, size_t place)
 {
     struct merge_bound bound = {0};
-    struct file_range *file = &run->files[run->n_files];
-    uint64_t n = 0;
+    struct file_range *file = &run->files[run->n_files++];
     set_bound(run, place, &bound);
     for (size_t i = 0; i < run->n_sources; i++) {
         file->cut_at[i] = merge_cut(run->settings.rules, &run->sources[i], &bound);
-        n += file->cut_at[i];
+        file->n_records += file->cut_at[i];
     }
     merge_bound_release(&bound);
-    if (n == file[-1].n_records || n == n_records_of(run)) return;
-    file->n_records = n;
     file->first_place = file[-1].end_place = place;
     file->end_place = run->n_places;
-    run->n_files++;
 }
 
 /* Divides the places into ranges of about equal size. */
@@ -409,9 +399,9 @@ static void divide(struct run_writer *run)
     for (size_t i = 0; i < run->n_places; i++) all_bytes += run->places[i].n_bytes;
     run->files[0].end_place = run->n_places;
     run->n_files = 1;
-    for (size_t i = 0; i < run->n_places && run->n_files < most; i++) {
+    for (size_t i = 1; i < run->n_places && run->n_files < most; i++) {
+        n_bytes += run->places[i - 1].n_bytes;
         if (n_bytes >= all_bytes / most * run->n_files) begin_range(run, i);
-        n_bytes += run->places[i].n_bytes;
     }
 }
 

@@ -1,11 +1,11 @@
 /*
  * run_writer.h -- merges sorted sort buffers into one run and writes it to the store.
  *
- * A run is cut into *spill chunks* ("packs"), at bounds that cut all of its sort buffers. For each
- * chunk a worker merges one slice of each sort buffer, cuts the result into blocks and compresses
- * them. A large run becomes several files, each with a range of its keys: a thread per file puts
- * its chunks into the store in order. A single thread would take 0.15 s of CPU per million records,
- * which limits loading to 10 cores.
+ * A run is cut into *spill chunks*, at bounds that cut all of its sort buffers. For each chunk a
+ * worker merges one slice of each sort buffer, cuts the result into blocks and compresses them. A
+ * large run becomes several files, each with a range of its keys: a thread per file puts its chunks
+ * into the store in order. A single thread would take 0.15 s of CPU per million records, which
+ * limits loading to 10 cores.
  *
  * Threads: one.
  */
@@ -36,9 +36,9 @@ struct run_writer_settings {
 /*
  * Writes the sort buffers as a run, again if the store says so. They must not change meanwhile.
  * Returns 0 and the *stored run, which is not committed yet, or -1 after a message and
- * thread_pool_fail. *open_bytes: of its blocks that are open at a time in the merge, the size of
- * its largest block of several records, uncompressed and with the tags that records may get. Each
- * further file has one compressed block in memory, which counts half as much.
+ * thread_pool_fail. Sets *open_bytes to the memory for the run's open blocks in the merge: the size
+ * of its largest block of several records, uncompressed and with the tags that records may get, and
+ * half as much for each further file, of which only a compressed block is in memory.
  */
 int run_writer_write(const struct run_writer_settings *settings,
                      struct sort_buffer *const *buffers, size_t n_buffers,

@@ -1,5 +1,5 @@
 /*
- * sort_buffer.h -- collects raw records in an arena, the sort buffer, and sorts them.
+ * sort_buffer.h -- collects raw records in a sort buffer, one piece of memory, and sorts them.
  *
  *     mem                                                                       mem + mem_bytes
  *     | raw records, in input order ...  ->              <- ... entries and keys |
@@ -10,7 +10,7 @@
  * Order of calls: sort_buffer_create; sort_buffer_reset before each use. One thread, the filler,
  * claims a place for each part: sort_buffer_room, sort_buffer_add_part. A worker copies the part to
  * it, moves `top` down and writes entries or keys: record_entries_index_part (record_entries.h).
- * When all parts are indexed, a worker calls sort_buffer_sort. sort_buffer_destroy.
+ * When all parts are indexed, a worker calls sort_buffer_sort. Last: sort_buffer_destroy.
  *
  * Ownership: the sort buffer owns its parts, and its memory if sort_buffer_create allocated it. The
  * caller prints messages about records (record_problem.h).
@@ -115,7 +115,8 @@ static inline bool record_ordinals_are_needed(const struct sort_rules *rules)
     return rules->duplicates && rules->order == SORT_TAG;
 }
 
-/* Returns the ordinal of a record in one of n sort buffers, in their order, that become one run. */
+/* Returns the ordinal of a record in one of the n sort buffers of a run, which are in input
+   order. */
 uint64_t record_ordinal(struct sort_buffer *const *buffers, size_t n, const uint8_t *rec);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * sort_buffer_pool.c -- see sort_buffer_pool.h.
  *
- * When the reader needs a sort buffer and none is free, one is made on a fresh span of the arena.
- * Sort buffers for records larger than a span have their own memory, which also counts against the
+ * When the reader needs a sort buffer and none is free, one is made in a fresh slot of the arena.
+ * Sort buffers for records larger than a slot have their own memory, which also counts against the
  * budget.
  */
 #include "spill/sort_buffer_pool.h"
@@ -30,7 +30,7 @@ struct sort_buffer_pool {
     struct memory_budget budget;
     struct sort_buffer **free_buffers;
     size_t n_free;
-    size_t n_made;              /* spans of the arena that are sort buffers, free or not */
+    size_t n_made;              /* slots of the arena that are sort buffers, free or not */
     unsigned n_to_retire;
     size_t large_bytes;         /* of sort buffers with their own memory */
     bool reader_waits;
@@ -126,7 +126,7 @@ bool sort_buffer_pool_retire(struct sort_buffer_pool *pool, unsigned n)
 {
     thread_pool_assert_locked(pool->threads);
     pool->n_to_retire += n;
-    /* Spans without a sort buffer can be retired at once. */
+    /* Slots without a sort buffer can be retired at once. */
     while (pool->n_to_retire > 0 && pool->n_made < pool->budget.n_buffers) shrink_budget(pool);
     while (pool->n_to_retire > 0 && pool->n_free > 0)
         retire_buffer(pool, pool->free_buffers[--pool->n_free]);
@@ -135,7 +135,7 @@ bool sort_buffer_pool_retire(struct sort_buffer_pool *pool, unsigned n)
 
 /* ---- the reader ---- */
 
-/* Makes a sort buffer on a fresh span of the arena. */
+/* Makes a sort buffer in a fresh slot of the arena. */
 static struct sort_buffer *make_buffer(struct sort_buffer_pool *pool)
 {
     uintptr_t first = ((uintptr_t)pool->arena + huge_page_bytes - 1) & ~(huge_page_bytes - 1);

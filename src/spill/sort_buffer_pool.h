@@ -1,11 +1,11 @@
 /*
- * sort_buffer_pool.h -- owns the memory of sort buffers, one arena cut into spans of one size, and
- * the list of full sort buffers.
+ * sort_buffer_pool.h -- owns the memory of sort buffers, one arena cut into slots of one size, and
+ * the list of frozen (full) sort buffers.
  *
- * The reader takes a sort buffer, fills it and seals it. The spiller writes the oldest sealed ones
- * to the store, which frees them. The merge takes those that were never spilled. The pool also owns
- * the memory budget, which changes during the sort: sort buffers are *retired* when compactions
- * need their memory, and runs become longer if seeks are slow.
+ * The reader takes a sort buffer, fills it and freezes it. The spiller writes the oldest frozen
+ * ones to the store, which frees them. The merge takes those that were never spilled. The pool also
+ * owns the memory budget, which changes during the sort: sort buffers are *retired* when
+ * compactions need their memory, and runs become longer if seeks are slow.
  *
  * Order of calls: create; open before loading, if there is input; destroy when all jobs are done.
  * Threads: the headings below and each function name the caller. The thread pool's lock guards all.
@@ -22,7 +22,7 @@ struct sort_buffer_pool;
 struct sort_buffer_pool *sort_buffer_pool_create(struct threads *threads,
                                                  const struct memory_budget *budget);
 
-/* NULL is accepted. */
+/* Accepts NULL. */
 void sort_buffer_pool_destroy(struct sort_buffer_pool *pool);
 
 /* Before loading: reserves the arena, which takes address space but no memory yet. The rules
@@ -54,8 +54,8 @@ struct sort_buffer *sort_buffer_pool_take(struct sort_buffer_pool *pool);
 /* Makes a sort buffer with n_bytes outside the arena, for records too large for the others. */
 struct sort_buffer *sort_buffer_pool_make_large(struct sort_buffer_pool *pool, size_t n_bytes);
 
-/* Adds a sort buffer to the list of full ones. Its jobs may still run; `end` is the input position
-   after its last record. */
+/* Adds a sort buffer to the list of frozen ones. Its jobs may still run; `end` is the input
+   position after its last record. */
 void sort_buffer_pool_freeze(struct sort_buffer_pool *pool, struct sort_buffer *buffer,
                              const struct input_position *end);
 
@@ -67,7 +67,7 @@ bool sort_buffer_pool_reader_waits(const struct sort_buffer_pool *pool);
 /* Frees a sort buffer for its next use. */
 void sort_buffer_pool_free(struct sort_buffer_pool *pool, struct sort_buffer *buffer);
 
-/* --checksum-only: removes a sort buffer from the list of sealed ones and frees it. */
+/* --checksum-only: removes a sort buffer from the list of frozen ones and frees it. */
 void sort_buffer_pool_forget(struct sort_buffer_pool *pool, struct sort_buffer *buffer);
 
 /* Gives the memory of free sort buffers back to the kernel. */
@@ -75,7 +75,7 @@ void sort_buffer_pool_drop_free(struct sort_buffer_pool *pool);
 
 /* ---- the spiller ---- */
 
-/* With the lock held, or after loading: returns the number of sealed sort buffers that are not in
+/* With the lock held, or after loading: returns the number of frozen sort buffers that are not in
    the store. */
 size_t sort_buffer_pool_n_kept(const struct sort_buffer_pool *pool);
 

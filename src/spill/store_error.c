@@ -5,17 +5,14 @@
 #include "util/diag.h"
 
 #include <rocksdb/c.h>
+#include <stdbool.h>
 #include <string.h>
 
-bool store_error_means_full(const char *error)
+const char *store_error_full(const char *error)
 {
-    return strstr(error, "No space left") || strstr(error, "NoSpace") ||
-           strstr(error, "Disk quota");
-}
-
-const char *store_error_full_reason(const char *error)
-{
-    return strstr(error, "Disk quota") ? "Disk quota exceeded" : "No space left on device";
+    if (strstr(error, "Disk quota")) return "Disk quota exceeded";
+    bool is_full = strstr(error, "No space left") || strstr(error, "NoSpace");
+    return is_full ? "No space left on device" : NULL;
 }
 
 static void cut_out(char *from, const char *to)
@@ -41,10 +38,10 @@ static const char *shorten(char *error, const char *dir)
 int store_error_check(const char *dir, const char *doing, char *error)
 {
     if (!error) return 0;
-    bool is_full = store_error_means_full(error);
+    const char *full = store_error_full(error);
     bool is_damaged = strncmp(error, "Corruption", strlen("Corruption")) == 0;
-    const char *text = is_full ? store_error_full_reason(error) : shorten(error, dir);
-    if (is_full)
+    const char *text = full ? full : shorten(error, dir);
+    if (full)
         disk_space_print_full(dir, text, 0);
     else if (is_damaged)
         diag_error_of(DIAG_DAMAGE, "the temporary data in '%s' are damaged: %s; sort again on "

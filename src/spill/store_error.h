@@ -6,14 +6,9 @@
 #ifndef ROCKSORT_SPILL_STORE_ERROR_H
 #define ROCKSORT_SPILL_STORE_ERROR_H
 
-#include <stdbool.h>
-
-/* True if RocksDB's error string means a full disk. */
-bool store_error_means_full(const char *error);
-
-/* Returns the system's error for the full disk, a constant text, without RocksDB's long file names.
-   */
-const char *store_error_full_reason(const char *error);
+/* Returns the system's error, a constant text, if RocksDB's error string means a full disk; else
+   NULL. */
+const char *store_error_full(const char *error);
 
 /* Prints RocksDB's error as our message and frees it. doing: "read", "write" and so on, as part of
    "cannot ... the temporary data". Returns 0 if error is NULL, else -1. */

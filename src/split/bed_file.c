@@ -25,7 +25,7 @@ static bool begins_with_word(const char *line, const char *word)
     return strncmp(line, word, n) == 0 && (line[n] == '\0' || isspace((unsigned char)line[n]));
 }
 
-/* Reference names may also begin with "track". */
+/* "track" must be a word: "track1" may be a reference. */
 static bool is_comment(const char *line)
 {
     while (isspace((unsigned char)*line)) line++;
@@ -62,12 +62,12 @@ static const char *take_line(struct bed_reader *reader, char *line)
     struct bed_intervals *bed = reader->bed;
     struct bed_interval interval = {.line = reader->line};
     size_t n = divide(line, fields);
-    if (n < 3) return "it needs a reference, a begin and an end";
+    if (n < 3) return "it needs a reference, a start and an end";
     interval.tid = sam_hdr_name2tid(reader->header, fields[0]);
     if (interval.tid < 0) return "its reference is not in the header";
     if (!parse_position(fields[1], &interval.begin) || !parse_position(fields[2], &interval.end))
-        return "its begin and end must be whole numbers";
-    if (interval.begin >= interval.end) return "its end must come after its begin";
+        return "its start and end must be whole numbers";
+    if (interval.begin >= interval.end) return "its end must be greater than its start";
     if (n == 4 && *fields[3] && strcmp(fields[3], ".") != 0)
         interval.name = xstrdup(fields[3]);
     xgrow(&bed->intervals, &bed->room, bed->n + 1, bed->n / 4 + 64, sizeof *bed->intervals);
@@ -116,7 +116,7 @@ static htsFile *open_lines(const char *path)
     errno = 0;
     htsFile *file = hts_open(path, "r");
     if (file && has_lines(file)) return file;
-    const char *problem = file ? "it is no text" : errno ? strerror(errno) : "it cannot be opened";
+    const char *problem = file ? "it is not text" : errno ? strerror(errno) : "it cannot be opened";
     diag_error("option --split-by takes contig, ranges:N, rg, tag:XX or a BED file, not '%s': %s",
                path, problem);
     if (file) (void)hts_close(file);

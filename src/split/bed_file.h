@@ -22,7 +22,7 @@ struct bed_interval {
 };
 
 struct bed_intervals {
-    struct bed_interval *intervals;     /* sorted by reference, begin and line; they may overlap */
+    struct bed_interval *intervals;     /* sorted by reference, start and line; they may overlap */
     size_t n, room;
 };
 

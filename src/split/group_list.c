@@ -100,7 +100,7 @@ void group_list_set_patterns(struct group_list *list, const char *file, const ch
     list->patterns[1] = index ? xstrdup(index) : NULL;
 }
 
-/* Replaces each % in the pattern by the name, truncated to room bytes with the NUL. Returns the
+/* Replaces each % in the pattern with the name, truncated to room bytes with the NUL. Returns the
    untruncated length. */
 static size_t expand(const char *pattern, const char *name, char *out, size_t room)
 {

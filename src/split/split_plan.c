@@ -174,10 +174,11 @@ static struct range_place begin_of(const struct split_span *span)
 void split_plan_refuse(enum split_kind kind)
 {
     static const char *const advice[] = {
-        [SPLIT_CONTIG] = "divide by ranges:N, or by a BED file in which many contigs have one name",
-        [SPLIT_BED] = "give several intervals one name in the BED file, or divide by ranges:N",
+        [SPLIT_CONTIG] = "divide by ranges:N, or by a BED file that gives contigs the same name",
+        [SPLIT_BED] = "give intervals the same name in the BED file, or divide by ranges:N",
         [SPLIT_READ_GROUP] = "divide by contig or by ranges:N",
-        [SPLIT_TAG] = "the tag has too many values; divide by contig, by ranges:N or by another tag",
+        [SPLIT_TAG] = "the tag has too many values; divide by contig, by ranges:N or by another "
+                      "tag",
     };
     diag_error_of(DIAG_HOPELESS, "--split-by would write more than %d files: %s",
                   SPLIT_MOST_GROUPS, advice[kind]);
@@ -243,8 +244,8 @@ static void name_groups(const struct bed_intervals *bed, const sam_hdr_t *header
     }
 }
 
-/* Adds the spans of intervals and of the gaps between them. Intervals of one group may overlap:
-   `last` is the one that ends last. Others may not. */
+/* Adds the spans of intervals and of the gaps between them. Only intervals of the same group may
+   overlap; `last` is the one that ends last. */
 static int add_intervals(struct split_plan *plan, const struct bed_intervals *bed,
                          const uint32_t *numbers, size_t outside)
 {
@@ -255,8 +256,8 @@ static int add_intervals(struct split_plan *plan, const struct bed_intervals *be
         bool is_near = last && last->tid == here->tid && last->end >= here->begin;
         bool overlaps = is_near && last->end > here->begin;
         if (overlaps && numbers[i] != last_group) {
-            diag_error("'%s': the intervals of lines %zu and %zu overlap, and a record goes to one "
-                       "group only: give both one name", plan->request.bed, last->line,
+            diag_error("'%s': the intervals of lines %zu and %zu overlap, but a record can be in "
+                       "only one group: give both the same name", plan->request.bed, last->line,
                        here->line);
             return -1;
         }

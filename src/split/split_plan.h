@@ -65,7 +65,7 @@ static inline bool split_is_by_tag(enum split_kind kind)
 /*
  * Counts the bytes of records in RANGE_COUNTS_WINDOWS windows of the genome, plus a shorter one at
  * the end of each reference. Windows of a human genome have 47,000 bases; the counts take less than
- * a megabyte. Several threads may add records at the same time; divide once none does.
+ * a megabyte. Several threads may add records at the same time; divide only after that.
  */
 enum { RANGE_COUNTS_WINDOWS = 1 << 16 };
 
@@ -125,8 +125,8 @@ static inline size_t split_plan_none(const struct split_plan *plan)
     return plan->n_groups - 1;
 }
 
-/* The start of a range, "chr1:4001"; the caller frees it. NULL if the group is no range, or is an
-   empty one: the next range starts there, or the references have ended. */
+/* The start of a range, "chr1:4001"; the caller frees it. NULL if the group is not a range, or an
+   empty one, at the start of the next range or after the references. */
 char *split_plan_range_begin(const struct split_plan *plan, size_t group, const sam_hdr_t *header);
 
 /* The memory of the spans, without the groups. */

@@ -8,13 +8,12 @@
  * length of the union of all covered intervals.
  *
  * A worker computes a part for each output chunk: the union of the intervals of its records. In
- * coordinate order nearly every interval touches the last one or comes after it. An exception are
- * records that follow one with a deletion or an intron: their intervals begin before the last one.
- * These go to a second list, which is in order again, mostly, and is merged into the first one when
- * it has grown. Records may reach into later output chunks, so combine, which gets the parts in
- * order, merges the intervals that begin before earlier records end, and keeps those that end after
- * the last record begins. Of all other intervals it only needs the total length, which the worker
- * has computed: combine runs in one thread.
+ * coordinate order nearly every interval touches the last one or comes after it. After a record
+ * with a deletion or an intron, intervals may begin before the last one. These go to a second list,
+ * which is mostly in order, and is merged into the first one when it has grown. Records may reach
+ * into later output chunks. So combine, which gets the parts in order, merges the intervals that
+ * begin before earlier records end, and keeps those that later records may touch. For all others it
+ * only needs the total length, which the worker has computed, because combine runs in one thread.
  *
  * Memory: 56 bytes for each reference that has records; 16 bytes for each interval. A part has at
  * most as many intervals as its CIGARs have operations; combine keeps those that end after the last
@@ -43,7 +42,7 @@ struct ref_sums {
     uint64_t n_bases;           /* on the reference: the sum of all depths */
     uint64_t n_quals, quals;    /* bases of records with a sequence; sum of their qualities */
     uint64_t n_covered;         /* positions */
-    bool is_crossed;            /* by a record with a CIGAR: it is printed first */
+    bool is_crossed;            /* by some CIGAR: printed before all others */
 };
 
 struct coverage {
@@ -89,7 +88,7 @@ static void destroy(struct record_observer *observer)
 
 /* ---- intervals ---- */
 
-/* Adds an interval that does not begin before the last one: to the last one, if it touches it. */
+/* Adds an interval that does not begin before the last one. Extends that if they touch. */
 static inline void append(struct intervals *list, int64_t begin, int64_t end)
 {
     struct interval *last = list->n > 0 ? &list->at[list->n - 1] : NULL;
@@ -331,7 +330,7 @@ static void add_sums(struct ref_sums *to, const struct ref_sums *sums)
     to->is_crossed |= sums->is_crossed;
 }
 
-/* Adds the intervals at the beginning of the list of open ones that end at or before `pos`. */
+/* Counts the first open intervals, those that end at or before `pos`, and removes them. */
 static void close_intervals(struct coverage *sum, int64_t pos)
 {
     struct intervals *open = &sum->open;

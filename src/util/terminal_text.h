@@ -27,7 +27,7 @@ size_t terminal_text(const char *text, char *out, size_t room_bytes);
  */
 size_t utf8_decode(const char *at, uint32_t *character);
 
-/* True if n_bytes of text are UTF-8. The only NUL is the one after the text. */
+/* True if n_bytes of text are UTF-8. The text ends with a NUL and has no other. */
 bool utf8_is_valid(const char *text, size_t n_bytes);
 
 #endif

@@ -2,8 +2,8 @@
  * fuzz_deflate.c -- deflates any payload at any level, and inflates it with all libraries.
  *
  * The first byte chooses the level, or all of them, and whether the rest comes many times, so that
- * small inputs make large payloads. What is written does not depend on what the deflater did before,
- * and fits into exactly as much room.
+ * small inputs make large payloads. What is written does not depend on what the deflater did
+ * before, and fits into exactly as much room.
  */
 #include "fuzz_input.h"
 

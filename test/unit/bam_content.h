@@ -6,6 +6,8 @@
 
 #include "random_records.h"
 
+#include <htslib/bgzf.h>
+
 enum { N_RECORDS = 400, MAX_CONTENT_BYTES = 4 << 20, LONGEST_RECORD = 200 };
 
 static const char *const path = "in.bam";
@@ -55,6 +57,26 @@ static inline size_t put_bam_header(uint8_t *head, const char *text)
     memcpy(head + 16 + n, "c1", 3);
     test_put_u32(head + 19 + n, 100000);
     return n + 23;
+}
+
+/* Writes this header and the first n_bytes of the records; blocks end anywhere, also within the
+   header. mode: of bgzf_open. */
+static inline void write_content(struct rng *rng, const char *header, const struct content *c,
+                                 size_t n_bytes, const char *mode)
+{
+    uint8_t head[256];
+    size_t n = put_bam_header(head, header);
+    BGZF *file = bgzf_open(path, mode);
+    assert_non_null(file);
+    for (size_t at = 0, step; at < n + n_bytes; at += step) {
+        const uint8_t *from = at < n ? head + at : c->bytes + (at - n);
+        size_t left = at < n ? n - at : n + n_bytes - at;
+        step = 1 + rng_below(rng, rng_one_in(rng, 2) ? 9000 : 90000);
+        if (step > left) step = left;
+        assert_int_equal(bgzf_write(file, from, step), step);
+        if (strcmp(mode, "w1") == 0 && rng_one_in(rng, 2)) assert_int_equal(bgzf_flush(file), 0);
+    }
+    assert_int_equal(bgzf_close(file), 0);
 }
 
 #endif

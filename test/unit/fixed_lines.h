@@ -21,12 +21,11 @@ enum { MAX_LINES = 8 };
 static inline const char *fix(const struct fixmate_rules *rules, const char *const *lines, size_t n,
                               kstring_t *result)
 {
-    OWNED_HEADER sam_hdr_t *header = sam_hdr_parse(strlen(header_text), header_text);
+    OWNED_HEADER sam_hdr_t *header = parse_header(header_text);
     OWNED_RECORD bam1_t *b = bam_init1();
     RELEASED(fixmate_release) struct fixmate_space space = {.n_out = 0};
     uint8_t *records[MAX_LINES] = {NULL};
     const char *problem = NULL;
-    assert_non_null(header);
     for (size_t i = 0; i < n && !problem; i++) {
         OWNED_TEXT kstring_t line = KS_INITIALIZE;
         size_t room = 0;

@@ -12,10 +12,7 @@
 
 static inline sam_hdr_t *sam_line_header(void)
 {
-    static const char text[] = "@SQ\tSN:c\tLN:1000000\n@SQ\tSN:d\tLN:1000000\n";
-    sam_hdr_t *header = sam_hdr_parse(sizeof text - 1, text);
-    assert_non_null(header);
-    return header;
+    return parse_header("@SQ\tSN:c\tLN:1000000\n@SQ\tSN:d\tLN:1000000\n");
 }
 
 /* The caller frees the record. */

@@ -300,7 +300,7 @@ class Options(SharedOptions, ColumnsTest):
     def test_wrong_columns_are_refused(self):
         bam = self.bam_of(TAGGED)
         for columns_given, mention in [
-                ("pos,", "an empty name in 'pos,'"), ("pos,name", "'name' is no column"),
+                ("pos,", "an empty name in 'pos,'"), ("pos,name", "'name' is not a column"),
                 ("XS", "'XS' is a tag without a type"), ("XS:x", "'XS:x' must have a type"),
                 ("XS:i,XS:Z", "'XS:Z' names a tag twice"),
                 (",".join(f"X{a}:i,Y{a}:i,Z{a}:i,U{a}:i,V{a}:i" for a in string.ascii_letters),

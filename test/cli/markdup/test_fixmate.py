@@ -246,9 +246,11 @@ class Refused(FixmateTest):
         sq = bamfile.sq_text(templates.REFS)
         source = self.write("in.sam", "@HD\tVN:1.6\tSO:coordinate\n" + sq)
         other = self.write("other.sam", "@HD\tVN:1.6\tSO:unsorted\n" + sq)
-        for inputs in ([source], [other, source], [source, other]):
+        late = self.write("late.sam", sq + "@HD\tVN:1.6\tSO:coordinate\n")
+        for inputs in ([source], [other, source], [source, other], [late]):
             result = self.rocksort("--fixmate", "-o", self.path("out.bam"), *inputs)
-            self.assert_error(result, source, "sorted by coordinate", "-n")
+            self.assert_error(result, late if late in inputs else source, "sorted by coordinate",
+                              "-n")
         self.sort_ok("--fixmate", "-o", self.path("out.bam"), other, other)
 
     def test_wrong_options_are_refused(self):

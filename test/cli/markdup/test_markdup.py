@@ -444,7 +444,7 @@ class Refused(MarkdupTest):
     def test_mate_cigar_must_be_text(self):
         bad = read("bad", PAIRED | READ1, 9, tags=["MC:i:5"]).replace("\t*\t0\t0", "\t=\t90\t0")
         self.refuse([read(f"s{i}", 0, 1 + i) for i in range(1000)] + [bad],
-                    "read 'bad' has a tag MC that is no text", "samtools fixmate -m")
+                    "read 'bad' has a tag MC that is not text", "samtools fixmate -m")
 
     def test_score_is_needed(self):
         """Where two pairs meet."""

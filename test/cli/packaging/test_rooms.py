@@ -93,6 +93,11 @@ class Rooms(CliTest):
                 self.assertEqual(self.check({f"src/bam/{name}": text for name, text in
                                              files.items()}), (len(said), said))
 
+    def test_call_of_a_room_that_may_not_be_included_is_named(self):
+        self.assertEqual(self.check({"src/util/path.c": "void bam_aux(void);\nvoid path(void)\n"
+                                                        "{\n    bam_aux();\n}\n"}),
+                         (1, ["util/path: calls bam/bam_aux, which its room may not include"]))
+
     def test_missing_object_file_is_a_failure(self):
         (self.work / "empty").mkdir()
         status, lines = self.check(compiled=None, options=["--objects", self.work / "empty"])

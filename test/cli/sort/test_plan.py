@@ -118,7 +118,7 @@ class Plans(PlanTest):
                     plan, stats = self.plan(*args, budget=budget), self.path("stats.json")
                     self.sort_ok(*args, "--stats", stats, budget=budget)
                     found = json_of(stats)["duplicates"]
-                    planned = re.fullmatch(r"([\d.]+) (bytes|MB) remembered of all records, in "
+                    planned = re.fullmatch(r"([\d.]+) (bytes|MB) kept for all records, in "
                                            r"(memory|a temporary file)", plan["duplicates"][0])
                     size = float(planned[1]) * {"bytes": 1, "MB": 1e6}[planned[2]]
                     self.assertLessEqual(abs(size - found["read_ends_bytes"]),
@@ -229,7 +229,7 @@ class Plans(PlanTest):
         self.assertTrue(stat.S_ISFIFO(os.stat(fifo).st_mode))
         self.assertIn("-s SIZE", self.plan(fifo)["uncompressed"][0])
         self.assertEqual(self.plan("-s", "2G", "-", stdin=data)["uncompressed"],
-                         ["2.1 GB, by -s"])
+                         ["2.1 GB, from -s"])
 
     def test_wrong_input_is_an_error(self):
         self.assert_error(self.rocksort("--plan", self.path("nowhere.bam")), "nowhere.bam")

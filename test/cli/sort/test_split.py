@@ -477,7 +477,7 @@ class Bed(SplitTest):
                 ("chr1\t0\t10\na\t0\t5\n", "line 2"),
                 ("chr1\t0\t10\nchr1\t9\t11\n", "lines 1 and 2"),
                 ("chr1\t0\t9\nchr1\t0\t9\tx\n", "lines 1 and 2"),
-                ("chr1\t0\t100\tx\nchr1\t20\t30\ty\n", "lines 1 and 2", "one name"),
+                ("chr1\t0\t100\tx\nchr1\t20\t30\ty\n", "lines 1 and 2", "the same name"),
                 # An interval that contains several others, of which the last overlaps.
                 ("chr1\t0\t9\ta\nchr1\t20\t100\tb\nchr1\t30\t40\tc\nchr1\t90\t95\td\n", "overlap"),
                 ("chr1\t50\t60\ty\n#\nchr1\t9\t12\tx\nchr1\t0\t100\tx\nchr1\t20\t30\tx\n",
@@ -945,7 +945,7 @@ class Errors(SplitTest):
 
     def test_advice_fits_what_there_is_too_much_of(self):
         bed = "".join(f"chr10\t{i}\t{i + 1}\tn{i}\n" for i in range(100_000))
-        self.assert_split_refused("more than 100000 files", "one name in the BED file",
+        self.assert_split_refused("more than 100000 files", "the same name in the BED file",
                                   how=self.write("many.bed", bed))
         groups = "".join(f"@RG\tID:g{i}\n" for i in range(100_000))
         source = self.bam([], REFS, "groups.bam", groups)

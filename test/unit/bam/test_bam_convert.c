@@ -1,7 +1,7 @@
 /*
  * test_bam_convert.c -- raw records with long CIGARs are byte for byte what htslib writes, and
- * unpack to what htslib reads. test/differential.py compares the records of random SAM with those of
- * samtools, fuzz_keys.c packs again what was unpacked.
+ * unpack to what htslib reads. test/differential.py compares the records of random SAM with those
+ * of samtools, fuzz_keys.c packs again what was unpacked.
  */
 #include "test_place.h"
 #include "unit_test.h"

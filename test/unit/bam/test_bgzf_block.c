@@ -172,8 +172,8 @@ TEST(test_engines_have_these_names)
     assert_true(bgzf_engine_is_built_in(BGZF_ENGINE_ZLIB));
 }
 
-/* Auto: igzip at level 1, our own up to 5 but not for text, libdeflate at others; zlib where there is
-   nothing else. */
+/* Auto: igzip at level 1, our own up to 5 but not for text, libdeflate at others; zlib where there
+   is nothing else. */
 TEST(test_auto_takes_the_best_engine_of_a_level)
 {
     bool has_igzip = bgzf_engine_is_built_in(BGZF_ENGINE_IGZIP);

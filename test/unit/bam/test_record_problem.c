@@ -10,7 +10,8 @@ TEST(test_each_problem_has_its_words)
         struct record_problem problem;
         const char *words;
     } cases[] = {
-        {{"it is truncated", true, 0, NULL, NULL}, "record 1 of 'x.bam' is damaged: it is truncated"},
+        {{"it is truncated", true, 0, NULL, NULL},
+         "record 1 of 'x.bam' is damaged: it is truncated"},
         {{"its tags are damaged", true, 6, "q", NULL},
          "record 7 of 'x.bam' (read 'q') is damaged: its tags are damaged"},
         {{"its tags are damaged", true, 6, "", NULL},

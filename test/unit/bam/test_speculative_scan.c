@@ -1,6 +1,6 @@
 /*
- * test_speculative_scan.c -- the guess where records begin: right where a span begins with a record,
- * nearly always right where it begins within one, and never harmful where it is wrong.
+ * test_speculative_scan.c -- the guess where records begin: right where a span begins with a
+ * record, nearly always right where it begins within one, and never harmful where it is wrong.
  *
  * Stretches lie in memory of exactly their size, so that AddressSanitizer notices one byte too
  * many.

@@ -152,7 +152,7 @@ static void check_list(const char *list, const char *problem, const char *part)
 
 TEST(test_lists_of_columns_are_understood_or_refused)
 {
-    static const char no_column[] = "is no column: give a field (qname to qual, end, tag_types, "
+    static const char no_column[] = "is not a column: give a field (qname to qual, end, tag_types, "
                                     "tags) or a tag (NM, XS:i)";
     static const char no_type[] =
         "must have a type of SAM: A, i, f, Z, H, or B: and one of cCsSiIf";

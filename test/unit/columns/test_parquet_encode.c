@@ -1,6 +1,7 @@
 /*
  * test_parquet_encode.c -- what is encoded is decoded here, as the specification of Parquet says,
- * and compared: runs and packed bits of all widths, differences of 32 and 64 bits, fields of Thrift.
+ * and compared: runs and packed bits of all widths, differences of 32 and 64 bits, fields of
+ * Thrift.
  */
 #include "unit_test.h"
 

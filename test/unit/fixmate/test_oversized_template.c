@@ -1,5 +1,5 @@
-/* test_oversized_template.c -- what the first walk over a large template ignores; fuzz_template.c
-   compares both walks with fixmate.h. */
+/* test_oversized_template.c -- what the first pass over an oversized template ignores;
+   fuzz_template.c compares both passes with fixmate.h. */
 #include "unit_test.h"
 
 #include "fixmate/fixed_records.h"

@@ -6,14 +6,6 @@
 
 #include <errno.h>
 
-static void write_file(const char *name, size_t n)
-{
-    FILE *file = fopen(name, "w");
-    assert_non_null(file);
-    for (size_t i = 0; i < n; i++) assert_int_equal(putc('x', file), 'x');
-    assert_int_equal(fclose(file), 0);
-}
-
 /* Makes fd standard input; returns the former one. */
 static int exchange_standard_input(int fd)
 {
@@ -51,8 +43,8 @@ TEST(test_names_become_paths_of_files)
 TEST_IN_OWN_DIR(test_files_have_their_sizes)
 {
     struct stat st;
-    write_file("three", 3);
-    write_file("none", 0);
+    put_file("three", "xxx", 3);
+    put_file("none", "", 0);
     assert_int_equal(input_bytes("three"), 3);
     assert_int_equal(input_bytes("none"), 0);
     assert_int_equal(input_bytes("missing"), -1);
@@ -73,8 +65,8 @@ TEST_IN_OWN_DIR(test_files_have_their_sizes)
 TEST_IN_OWN_DIR(test_standard_input_is_the_file_behind_it)
 {
     int ends[2];
-    write_file("-", 5);         /* a file of this name is not meant */
-    write_file("three", 3);
+    put_file("-", "xxxxx", 5);         /* a file of this name is not meant */
+    put_file("three", "xxx", 3);
     int before = exchange_standard_input(open("three", O_RDONLY));
     assert_int_equal(input_bytes("-"), 3);
     assert_false(input_is_pipe("-"));

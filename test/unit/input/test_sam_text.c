@@ -332,7 +332,8 @@ TEST_OF_FILE(test_lines_longer_than_chunks_and_blocks_are_whole)
 #define BAD_ARRAY "it has an array with a value that its type cannot hold"
 #define BAD_NUL "its line contains a NUL byte"
 #define BAD_HEADER \
-    "the header of a second file follows; give both files as inputs instead of joining them with cat"
+    "the header of a second file follows; " \
+    "give both files as inputs instead of joining them with cat"
 #define BAD_MESSAGE \
     "its line has a message of another program; keep standard error out of the SAM (no 2>&1)"
 #define BAD_OTHER "its line is not a SAM record, perhaps a message of another program (2>&1)"

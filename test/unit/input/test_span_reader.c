@@ -9,32 +9,12 @@
 #include "input/header_union.h"
 #include "input/span_reader.h"
 
-#include <htslib/bgzf.h>
-
 #define HEADER "@SQ\tSN:c1\tLN:100000\n@RG\tID:x\tSM:s\n"
 
 /* Few records are longer than a piece; the longest is longer than several. */
 static struct content make_long_content(struct rng *rng)
 {
     return make_content(rng, 60000, 600000);
-}
-
-/* Writes the header and n_bytes of the records. Blocks end anywhere. */
-static void write_file(struct rng *rng, const struct content *c, size_t n_bytes, const char *mode)
-{
-    uint8_t head[128];
-    size_t n = put_bam_header(head, HEADER);
-    BGZF *file = bgzf_open(path, mode);
-    assert_non_null(file);
-    assert_int_equal(bgzf_write(file, head, n), n);
-    for (size_t at = 0, step; at < n_bytes; at += step) {
-        step = 1 + rng_below(rng, 90000);
-        if (step > n_bytes - at) step = n_bytes - at;
-        assert_int_equal(bgzf_write(file, c->bytes + at, step), step);
-        if (strcmp(mode, "w1") == 0 && rng_one_in(rng, 2))
-            assert_int_equal(bgzf_flush(file), 0);
-    }
-    assert_int_equal(bgzf_close(file), 0);
 }
 
 struct reading {
@@ -153,7 +133,7 @@ TEST_IN_OWN_DIR(test_spans_have_all_records_in_their_order)
     for (size_t i = 0; i < 4 * sizeof sizes / sizeof *sizes; i++) {
         RELEASED(own_end_reading) struct reading *in = new_reading();
         RELEASED(release_content) struct content c = make_long_content(&rng);
-        write_file(&rng, &c, c.n_bytes, i % 4 == 0 ? "wu" : i % 4 == 1 ? "wg" : "w1");
+        write_content(&rng, HEADER, &c, c.n_bytes, i % 4 == 0 ? "wu" : i % 4 == 1 ? "wg" : "w1");
         struct bam_reader *reader = open_file();
         read_all(&rng, in, &c, reader, sizes[i / 4], 0);
         CHECK(&rng, in->n_records == N_RECORDS && !in->has_problem);
@@ -167,7 +147,7 @@ TEST_IN_OWN_DIR(test_reading_begins_again_at_any_record)
 {
     struct rng rng = rng_start(62);
     RELEASED(release_content) struct content c = make_long_content(&rng);
-    write_file(&rng, &c, c.n_bytes, "w1");
+    write_content(&rng, HEADER, &c, c.n_bytes, "w1");
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         RELEASED(own_end_reading) struct reading *in = new_reading();
         uint64_t offsets[N_RECORDS + 1];
@@ -199,7 +179,7 @@ TEST_IN_OWN_DIR(test_spans_have_whole_templates)
                 !rng_one_in(&rng, 1 + i % 5 * 4))
                 memcpy(rec + 36, before + 36, bam_record_name_bytes(rec));
         }
-        write_file(&rng, &c, c.n_bytes, i % 4 == 0 ? "wu" : "w1");
+        write_content(&rng, HEADER, &c, c.n_bytes, i % 4 == 0 ? "wu" : "w1");
         uint64_t offsets[N_RECORDS + 1];
         for (int round = 0; round < 2; round++) {
             memcpy(offsets, in->offsets, sizeof offsets);
@@ -218,9 +198,7 @@ static struct header_union *make_union(void)
 {
     static const char other[] = "@SQ\tSN:c1\tLN:100000\n@RG\tID:x\tSM:other\n";
     static const char *const names[] = {"other.bam", "in.bam"};
-    sam_hdr_t *headers[] = {sam_hdr_parse(strlen(other), other),
-                            sam_hdr_parse(strlen(HEADER), HEADER)};
-    assert_true(headers[0] && headers[1]);
+    sam_hdr_t *headers[] = {parse_header(other), parse_header(HEADER)};
     struct header_union *u = header_union_create(headers, names, 2);
     assert_true(u && header_union_renames(u, 1));
     sam_hdr_destroy(headers[0]);
@@ -235,7 +213,7 @@ TEST_IN_OWN_DIR(test_renamed_records_keep_their_offsets)
     RELEASED(release_content) struct content renamed = {
         .bytes = test_alloc(MAX_CONTENT_BYTES + 2 * N_RECORDS)};
     RELEASED(release_content) struct content c = make_long_content(&rng);
-    write_file(&rng, &c, c.n_bytes, "w1");
+    write_content(&rng, HEADER, &c, c.n_bytes, "w1");
     for (size_t i = 0; i < N_RECORDS; i++) {
         renamed.at[i] = renamed.n_bytes;
         renamed.n_bytes += id_renames_rewrite(header_union_renames(u, 1), c.bytes + c.at[i],
@@ -267,7 +245,7 @@ TEST_IN_OWN_DIR(test_records_before_the_end_of_a_truncated_file_are_there)
         RELEASED(own_end_reading) struct reading *in = new_reading();
         RELEASED(release_content) struct content c = make_long_content(&rng);
         size_t n_whole = rng_below(&rng, N_RECORDS), n_bytes = c.at[n_whole + 1] - c.at[n_whole];
-        write_file(&rng, &c, c.at[n_whole] + 1 + rng_below(&rng, n_bytes - 1), "w1");
+        write_content(&rng, HEADER, &c, c.at[n_whole] + 1 + rng_below(&rng, n_bytes - 1), "w1");
         struct bam_reader *reader = open_file();
         read_all(&rng, in, &c, reader, sizes[i % 5], 0);
         CHECK(&rng, in->n_records == n_whole && !in->has_problem);
@@ -286,7 +264,7 @@ TEST_IN_OWN_DIR(test_records_before_one_with_an_impossible_size_are_there)
         size_t wrong = rng_below(&rng, N_RECORDS - 1);
         uint32_t size = rng_one_in(&rng, 2) ? 31 : 0xfffffff0;
         test_put_u32(c.bytes + c.at[wrong], size);
-        write_file(&rng, &c, c.n_bytes, "w1");
+        write_content(&rng, HEADER, &c, c.n_bytes, "w1");
         struct bam_reader *reader = open_file();
         read_all(&rng, in, &c, reader, sizes[i % 5], 0);
         CHECK(&rng, in->n_records == wrong && in->has_problem);

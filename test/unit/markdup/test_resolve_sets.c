@@ -5,6 +5,7 @@
 
 #include "markdup/markdup_partition.h"
 #include "markdup/resolve_sets.h"
+#include "util/diag.h"
 #include "util/xalloc.h"
 
 /* ---- random reads of few places: few keys, scores and coordinates ---- */
@@ -441,6 +442,27 @@ TEST_OF_SETS(barcodes_that_just_fit_in_memory_are_joined_alike)
     barcode_bytes = most;
 }
 
+TEST_OF_SETS(barcodes_that_do_not_fit_in_memory_are_an_error_with_their_number)
+{
+    static const char *const barcodes[] = {"AAAA", "CCCC", "GGGG", "GGGG", "TTTT"};
+    struct markdup_rules rules = tags;
+    struct member m[5];
+    const size_t most = barcode_bytes;
+    rules.barcode_mismatches = 1;
+    barcode_bytes = 2 * (BARCODE_LIST_BYTES + 4 + 1);
+    for (uint32_t i = 0; i < 5; i++) {
+        m[i] = pair_member("q", i, i);
+        m[i].ends.barcode_text = (const uint8_t *)barcodes[i];
+        m[i].ends.barcode_bytes = 4;
+    }
+    diag_renew();
+    assert_int_equal(try_to_resolve(&rules, m, 5), -1);
+    assert_non_null(strstr(diag_error_text(), "4 different barcodes are at position 6 of reference "
+                                              "1: to join those with mismatches --markdup needs "
+                                              "--max-memory 8M"));
+    barcode_bytes = most;
+}
+
 /* Whatever the pile, a sort that has failed ends soon. */
 TEST_OF_SETS(barcodes_are_not_joined_once_the_sort_has_failed)
 {
@@ -468,7 +490,9 @@ TEST(shares_of_all_jobs_are_not_more_than_the_memory)
         assert_true(n * (joins.filter_bytes + joins.sort_bytes + joins.small_bytes) +
                         joins.barcode_bytes <= all);
         assert_true(joins.sort_bytes > all / n / 3 && joins.barcode_bytes > all / 3);
+        assert_int_equal(plain.sort_bytes, all / n - plain.filter_bytes);
     }
+    assert_int_equal(resolve_share(1 << 20, 1, true).barcode_bytes, 1 << 20);
 }
 
 /* Reads of pairs and single reads of one place, all of one molecule. */

@@ -1,6 +1,7 @@
 /*
- * test_bam_sort_key.c -- examples of natural order, the bounds of long keys, and the names of orders.
- * test/differential.py compares the orders and headers of random records with those of samtools.
+ * test_bam_sort_key.c -- examples of natural order, the bounds of long keys, and the names of
+ * orders. test/differential.py compares the orders and headers of random records with those of
+ * samtools.
  */
 #include "test_rules.h"
 #include "unit_test.h"
@@ -128,7 +129,8 @@ static void make_long_sample(struct rng *rng, const struct sort_rules *rules,
     size_t key_bytes = sort_key_bytes(rules, sample->record, &problem);
     assert_null(problem);
     /* Nothing after the key may be written. */
-    sample->keyed = test_alloc(offsetof(struct keyed_record, key) + (key_bytes < 4 ? 4 : key_bytes));
+    sample->keyed =
+        test_alloc(offsetof(struct keyed_record, key) + (key_bytes < 4 ? 4 : key_bytes));
     sample->keyed->record = sample->record;
     sample->keyed->key_bytes = (uint32_t)sort_key_encode(rules, sample->record, sample->keyed->key);
     CHECK(rng, sample->keyed->key_bytes == key_bytes);

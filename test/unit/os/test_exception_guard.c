@@ -130,8 +130,8 @@ static void wait_for_abort(void *arg)
     for (;;) (void)pause();
 }
 
-/* Another process may send SIGABRT whatever this one is doing, to get a core dump: this one may hold
-   any lock then, so clean_up would sometimes wait forever. */
+/* Another process may send SIGABRT whatever this one is doing, to get a core dump: this one may
+   hold any lock then, so clean_up would sometimes wait forever. */
 TEST(test_abort_from_outside)
 {
     struct ended_child ended = run_in_child(wait_for_abort, "the child");

@@ -12,9 +12,7 @@
 
 TEST_IN_OWN_DIR(test_file_and_directory_are_synced)
 {
-    FILE *file = fopen("file", "w");
-    assert_non_null(file);
-    assert_int_equal(fclose(file), 0);
+    put_file("file", "", 0);
     assert_int_equal(path_sync_file("file"), 0);
     assert_int_equal(path_sync_directory("."), 0);
     errno = 0;

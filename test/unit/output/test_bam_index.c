@@ -18,9 +18,7 @@ static sam_hdr_t *make_header(const int64_t *lengths, size_t n_lengths, size_t n
         int64_t length = lengths[i < n_lengths ? i : n_lengths - 1];
         assert_true(ksprintf(&text, "@SQ\tSN:c%zu\tLN:%" PRId64 "\n", i, length) > 0);
     }
-    sam_hdr_t *header = sam_hdr_parse(text.l, text.s);
-    assert_non_null(header);
-    return header;
+    return parse_header(text.s);
 }
 
 static void add_one(struct bam_index_part *part, int32_t tid, int32_t pos, int r)

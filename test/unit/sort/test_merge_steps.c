@@ -13,7 +13,10 @@
 
 enum { MOST_FILES = 6, MOST_RECORDS = 40 };
 
-#define HEADER "@HD\tVN:1.6\tSO:coordinate\n@SQ\tSN:c1\tLN:100000\n@SQ\tSN:c2\tLN:100000\n"
+#define REFERENCES "@SQ\tSN:c1\tLN:100000\n@SQ\tSN:c2\tLN:100000\n"
+#define HEADER "@HD\tVN:1.6\tSO:coordinate\n" REFERENCES
+
+static const char *header_text = HEADER;
 
 struct place_of {
     int32_t tid;
@@ -37,8 +40,8 @@ static void write_record(samFile *file, sam_hdr_t *header, bam1_t *b, struct pla
 static void write_bam(const char *name, const struct place_of *at, size_t n, bool indexed)
 {
     char index[32];
-    samFile *file = sam_open(name, "wb");
-    OWNED_HEADER sam_hdr_t *header = sam_hdr_parse(strlen(HEADER), HEADER);
+    samFile *file = sam_open(name, "wb0");
+    OWNED_HEADER sam_hdr_t *header = parse_header(header_text);
     OWNED_RECORD bam1_t *b = bam_init1();
     assert_true(file && header && b && sam_hdr_write(file, header) == 0);
     for (size_t i = 0; i < n; i++) write_record(file, header, b, at[i]);
@@ -109,8 +112,7 @@ TEST_IN_OWN_DIR(test_files_without_ends)
     assert_int_equal(ftruncate(fileno(file), ftell(file) - 28), 0);
     assert_int_equal(fclose(file), 0);
     assert_int_equal(bam_ends_read(names[1], &none, &ends), -1);
-    file = fopen(names[2], "w");
-    assert_true(file && fputs("no BAM", file) >= 0 && fclose(file) == 0);
+    put_file(names[2], "no BAM", 6);
     assert_int_equal(bam_ends_read(names[2], &none, &ends), -1);
     remove_all();
 }
@@ -180,20 +182,46 @@ TEST_IN_OWN_DIR(test_files_that_overlap_are_one_step)
 TEST_IN_OWN_DIR(test_order_of_inputs_decides_at_one_place)
 {
     const struct test_file before = {{{0, 1}, {0, 50}}, 2, false},
-                           after = {{{0, 50}, {0, 70}}, 2, false};
+                           after = {{{0, 50}, {0, 70}}, 2, false},
+                           also_before = {{{0, 10}, {0, 50}}, 2, false};
     const struct test_file in_order[] = {before, after}, turned[] = {after, before};
     check_steps(in_order, 2, NULL, "0c 1c");
     check_steps(turned, 2, NULL, "0,1");
+    const struct test_file between[] = {before, after, also_before};
+    check_steps(between, 3, NULL, "0,1,2");
 }
 
-TEST_IN_OWN_DIR(test_index_of_another_shape_is_not_used)
+/* The files have the same sizes, and so the indexes the same places. */
+TEST_IN_OWN_DIR(test_input_with_the_index_of_another_file_is_merged)
+{
+    static const struct {
+        struct place_of indexed[2], at[2];
+        const char *want;
+    } cases[] = {
+        {{{0, 5}, {1, 5}}, {{0, 5}, {1, 5}}, "1c 0c"}, {{{1, 5}, {1, 5}}, {{0, 5}, {1, 5}}, "0,1"},
+        {{{0, 5}, {0, 5}}, {{0, 5}, {1, 5}}, "0,1"}, {{{0, 5}, {-1, -1}}, {{0, 5}, {1, 5}}, "0,1"},
+        {{{-1, -1}, {-1, -1}}, {{0, 5}, {1, 5}}, "0,1"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct test_file files[] = {{{cases[i].at[0], cases[i].at[1]}, 2, true},
+                                          {{{0, 1}}, 1, false}};
+        write_bam(names[0], cases[i].indexed, 2, true);
+        check_steps(files, 2, NULL, cases[i].want);
+    }
+}
+
+TEST_IN_OWN_DIR(test_index_of_another_shape_or_order_is_not_used)
 {
     const struct test_file files[] = {{{{0, 1}}, 1, false}, {{{1, 1}}, 1, false}};
     /* htslib makes as many levels as references of 100,000 bases need. */
-    const struct bam_index_shape own = {14, 1}, other = {14, 5};
+    const struct bam_index_shape own = {14, 1}, other = {14, 5}, wider = {15, 1};
     check_steps(files, 2, &own, "0c 1c");
     check_steps(files, 2, &other, "0,1");
+    check_steps(files, 2, &wider, "0,1");
     check_steps(files, 2, NULL, "0c 1c");
+    header_text = "@HD\tVN:1.6\tSO:unsorted\n" REFERENCES;
+    check_steps(files, 2, NULL, "0,1");
+    header_text = HEADER;
 }
 
 TEST(test_inputs_may_be_one_step)

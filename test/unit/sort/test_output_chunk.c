@@ -21,8 +21,7 @@ static void start(struct place *place, enum sort_order order)
     assert_non_null(place->threads);
     assert_int_equal(thread_pool_start(place->threads, 1), 0);
     place->rules = (struct sort_rules){.order = order};
-    place->header = sam_hdr_parse(3, "@HD");
-    assert_non_null(place->header);
+    place->header = parse_header("@HD");
     place->sort = (struct sort_context){.threads = place->threads, .rules = place->rules,
                                         .header = place->header};
     output_chunker_init(&place->output_chunker, &place->sort, 1 << 20);

@@ -79,7 +79,8 @@ TEST(test_line_while_merging)
 
 TEST(test_each_phase_has_its_words)
 {
-    struct progress_facts facts = {.now.phase = SORT_PHASE_SETTLE, .now.n_runs = 7, .now.records_in = 7,
+    struct progress_facts facts = {.now.phase = SORT_PHASE_SETTLE, .now.n_runs = 7,
+                                   .now.records_in = 7,
                                    .now.seconds = 59.6};
     check_line(&facts, 200, "finishing runs, 7 records, 7 runs, 1:00 so far");
     facts.now.phase = SORT_PHASE_MARK;

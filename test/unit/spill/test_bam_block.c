@@ -177,7 +177,9 @@ TEST(test_lying_headers_are_refused)
         {12, 4, TEMP_CODEC_COUNT}, {12, 1, 255}, {13, 1, 1},            /* codec */
         {16, 4, 0}, {16, 4, 1},                                         /* number of records */
         {20, 4, 0}, {20, 4, MERGE_BOUND_TAIL_BYTES},                    /* size of the bound */
-        {20, 4, MERGE_BOUND_MOST_BYTES - 1}, {20, 4, MERGE_BOUND_MOST_BYTES + 1}, {20, 4, UINT32_MAX},
+        {20, 4, MERGE_BOUND_MOST_BYTES - 1},
+        {20, 4, MERGE_BOUND_MOST_BYTES + 1},
+        {20, 4, UINT32_MAX},
         {32, 1, 0}, {36, 1, 1}, {39, 1, 255},           /* size of the payload */
     };
     OWNED uint8_t *changed = test_alloc(made.value_bytes);

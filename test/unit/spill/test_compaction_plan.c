@@ -223,8 +223,8 @@ TEST(test_far_more_runs_than_open_files)
     assert_int_equal(compaction_decide(&facts, plan.width).least_width, 2);
 }
 
-/* Compacts as RocksDB's picker does, which knows the sizes of n files from the newest to the oldest.
-   Returns the size of the new file; 0: nothing is compacted. */
+/* Compacts as RocksDB's picker does, which knows the sizes of n files from the newest to the
+   oldest. Returns the size of the new file; 0: nothing is compacted. */
 static uint64_t pick_and_compact(uint64_t *sizes, size_t *n, const struct compaction_plan *plan)
 {
     if (*n <= plan->max_files) return 0;

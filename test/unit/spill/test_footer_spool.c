@@ -1,6 +1,6 @@
 /*
- * test_footer_spool.c -- the end of a file of columns is the same whether the metadata of its batches
- * fit into memory or have gone to a file; and that file has no name.
+ * test_footer_spool.c -- the end of a file of columns is the same whether the metadata of its
+ * batches fit into memory or have gone to a file; and that file has no name.
  */
 #include "test_place.h"
 #include "unit_test.h"

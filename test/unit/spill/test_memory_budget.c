@@ -16,9 +16,9 @@ static size_t enough(unsigned n_threads)
     return 5 * mib + n_threads * mib;
 }
 
-/* What is in memory while loading, all of it at once: sort buffers, pieces, packs, a raw block and
-   its compressed form a worker, and the spare entries of a sort buffer being sorted in each worker.
- */
+/* What is in memory while loading, all of it at once: sort buffers, pieces, spill chunks, a raw
+   block and its compressed form a worker, and the spare entries of a sort buffer being sorted in
+   each worker. */
 static size_t loading_bytes(const struct memory_budget *b)
 {
     const size_t max_block_bytes = 256 * kib;
@@ -39,7 +39,7 @@ static void check_plan(size_t total_bytes, unsigned n_threads)
     if (b.span_bytes < BGZF_MAX_BYTES) wrong = "a piece cannot hold a BGZF block";
     if (b.n_spans < 2 * n_threads) wrong = "pieces";
     if (b.spill_chunk_bytes < 256 * kib || b.spill_chunk_bytes > mib) wrong = "pack size";
-    if (b.n_spill_chunks <= n_threads) wrong = "packs";
+    if (b.n_spill_chunks <= n_threads) wrong = "spill chunks";
     if (b.chunk_bytes < 256 * kib || b.chunk_bytes > 2 * mib) wrong = "segment size";
     if (b.n_chunks <= n_threads) wrong = "segments";
     if (b.sort_buffer_bytes < 256 * kib || b.sort_buffer_bytes % 4096 != 0) wrong = "batch size";
@@ -244,7 +244,7 @@ TEST(test_number_of_runs_follows_the_input)
     assert_int_equal(memory_budget_expect_runs(&b, 100 * mib, 2, 10 * mib - 2), 20);
 }
 
-/* Large runs become several files, each of which has two packs and 32 MiB; but many runs do not. */
+/* Large runs become several files, each with two spill chunks and 32 MiB; many runs do not. */
 TEST(test_large_runs_become_several_files)
 {
     const unsigned many = 1000000;

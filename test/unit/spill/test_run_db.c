@@ -173,8 +173,8 @@ TEST_IN_DIR(test_index_of_long_keys)
     free(value);
 }
 
-/* Where few files may be open, a compacted file may have all data. What of it is in memory, index and
-   filter, must not grow with each block. */
+/* Where few files may be open, a compacted file may have all data. What of it is in memory, index
+   and filter, must not grow with each block. */
 TEST_IN_DIR(test_large_files_have_a_small_index)
 {
     enum { N = 4000, LONG_KEY_BYTES = 100, LARGE_BYTES = 1000 };
@@ -373,7 +373,8 @@ TEST_IN_DIR(test_direct_compaction_while_runs_come)
         assert_int_equal(run_db_compact(db, 2, MANY_WIDTH, n_files - 1), 0);
     wait_for_compactions(db);
     assert_int_equal(run_db_totals(db)->n_runs, MANY_RUNS);
-    double n_bytes = (double)run_db_totals(db)->n_bytes, compacted = (double)run_db_compacted_bytes(db);
+    double n_bytes = (double)run_db_totals(db)->n_bytes;
+    double compacted = (double)run_db_compacted_bytes(db);
     CHECK(&rng, run_db_n_files(db) <= 2.5 * MANY_WIDTH);
     CHECK(&rng, compacted > 0.5 * n_bytes);
     CHECK(&rng, compacted <= (n_waits_in_vain == 0 ? 1.2 : 2.0) * n_bytes);

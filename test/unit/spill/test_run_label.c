@@ -100,8 +100,8 @@ TEST(test_labels_form_chains)
     }
 }
 
-/* Runs that end at an unknown place are left out at the end of the chain; then another run takes the
-   place of the first of them. */
+/* Runs that end at an unknown place are left out at the end of the chain; then another run takes
+   the place of the first of them. */
 TEST(test_runs_with_unknown_ends_are_passed_over)
 {
     struct rng rng = rng_start(513);

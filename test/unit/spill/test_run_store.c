@@ -170,7 +170,8 @@ TEST_IN_OWN_DIR(test_runs_spread_over_all_directories)
         assert_int_equal(stats.n_files, n_files);
         assert_int_equal(stats.compacted_bytes, 0);
         assert_false(stats.compacted);
-        assert_true(stats.run_bytes > n_bytes && stats.run_bytes < n_bytes * 11 / 10 + n_files * 4096);
+        assert_true(stats.run_bytes > n_bytes);
+        assert_true(stats.run_bytes < n_bytes * 11 / 10 + n_files * 4096);
         n_run_files = 1;
         end_store(store, n_dirs);
     }
@@ -407,8 +408,9 @@ static void *end_two_runs(void *arg)
     return NULL;
 }
 
-/* Who ends a run on a disk that is nearly full looks at all databases of the directory, one of which
-   another thread has just made. Without the lock that was a race, which ThreadSanitizer sees. */
+/* Who ends a run on a disk that is nearly full looks at all databases of the directory, one of
+   which another thread has just made. Without the lock that was a race, which ThreadSanitizer
+   sees. */
 TEST_IN_OWN_DIR(test_nearly_full_while_a_database_is_made)
 {
     static const char *const dirs[] = {"small"};

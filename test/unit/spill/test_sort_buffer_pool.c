@@ -1,4 +1,4 @@
-/* test_sort_buffer_pool.c -- the memory of sort buffers: taken, sealed, spilled, retired. */
+/* test_sort_buffer_pool.c -- the memory of sort buffers: taken, frozen, spilled, retired. */
 #include "unit_test.h"
 
 #include "spill/sort_buffer_pool.h"
@@ -43,7 +43,7 @@ static int tear_down(void **state)
 
 #define TEST_OF_POOL(test) TEST_WITH(test, set_up, tear_down)
 
-/* Takes n sort buffers and seals them, sorted. */
+/* Takes n sort buffers and freezes them, sorted. */
 static void freeze(size_t n)
 {
     struct input_position end = {0};

@@ -1,5 +1,6 @@
 /*
- * parquet_file.h -- writes the page indexes and the footer of a Parquet file.
+ * parquet_footer.h -- writes what follows the row groups of a Parquet file: page indexes and
+ * footer.
  *
  * The footer has the schema, the places of the row groups and the metadata of column_schema.h.
  * Nothing before it needs to be changed, so a file can be written to a pipe. What each group adds
@@ -8,8 +9,8 @@
  *
  * One thread at a time. Errors: -1 after a message.
  */
-#ifndef ROCKSORT_COLUMNS_PARQUET_FILE_H
-#define ROCKSORT_COLUMNS_PARQUET_FILE_H
+#ifndef ROCKSORT_COLUMNS_PARQUET_FOOTER_H
+#define ROCKSORT_COLUMNS_PARQUET_FOOTER_H
 
 #include "columns/column_sink.h"
 #include "columns/parquet_group.h"
@@ -18,7 +19,7 @@
    footer. */
 enum parquet_stream { PARQUET_BOUNDS, PARQUET_OFFSETS, PARQUET_GROUPS, PARQUET_N_STREAMS };
 
-struct parquet_file {
+struct parquet_footer {
     const char *name;           /* in messages */
     const struct column_schema *schema;
     struct parquet_leaf *leaves;        /* of the schema */
@@ -31,12 +32,12 @@ struct parquet_file {
 
 /* Adds groups whose metadata (parquet_group.h) count from byte `position` of the file. Refuses a
    file whose footer would be larger than most_footer_bytes. */
-int parquet_file_add(struct parquet_file *file, const struct byte_buffer *metadata,
+int parquet_footer_add(struct parquet_footer *file, const struct byte_buffer *metadata,
                      uint64_t position);
 
 /* Writes what follows the groups, which end at byte `position` of the file, about 1 MiB at a time.
    Stops at the first failure; a sink that fails prints the message. */
-int parquet_file_end(const struct parquet_file *file, sam_hdr_t *header, uint64_t position,
+int parquet_footer_end(const struct parquet_footer *file, sam_hdr_t *header, uint64_t position,
                      const struct column_sink *sink);
 
 #endif

@@ -1,15 +1,15 @@
 /*
- * bam_index_file.c -- see bam_index_file.h. The SAM specification (section 5.2) describes BAI, and
- * the CSI specification CSI.
+ * bam_index_reader.c -- see bam_index_reader.h. The SAM specification (section 5.2) describes BAI,
+ * and the CSI specification CSI.
  *
  * The lists of a part are in file order. An index file lists chunks by bin; here they are sorted by
  * start. BAI has an offset for each window. CSI has one for each bin, that of the bin's first
  * window. Offsets ascend, so a window without one gets that of the window before, which is never
- * too large. CSI does not tell how far reads extend, except that they end within their bins. Up to
- * there windows get the last offset; otherwise they would get one of the next file, whose reads
+ * too large. CSI does not record how far reads extend, except that they end within their bins. Up
+ * to there windows get the last offset; otherwise they would get one of the next file, whose reads
  * start further right.
  */
-#include "output/bam_index_file.h"
+#include "output/bam_index_reader.h"
 
 #include "output/index_names.h"
 #include "util/byte_buffer.h"
@@ -232,7 +232,7 @@ static bool is_in_order(const struct bam_index_part *part)
     return true;
 }
 
-static bool take_index(struct cursor *from, struct bam_index_file *index)
+static bool take_index(struct cursor *from, struct bam_read_index *index)
 {
     struct bam_index_part *part = &index->part;
     struct bam_index_shape shape;
@@ -254,7 +254,7 @@ static bool take_index(struct cursor *from, struct bam_index_file *index)
 }
 
 /* Reads the index at `name`. Returns 1, 0 if there is none, or -1. */
-static int read_index(const char *name, const struct stat *bam, struct bam_index_file *index)
+static int read_index(const char *name, const struct stat *bam, struct bam_read_index *index)
 {
     struct stat st;
     struct byte_buffer bytes = {0};
@@ -269,11 +269,11 @@ static int read_index(const char *name, const struct stat *bam, struct bam_index
     return -1;
 }
 
-int bam_index_file_read(const char *path, struct bam_index_file *index)
+int bam_index_read(const char *path, struct bam_read_index *index)
 {
     struct stat bam;
     int r = 0;
-    *index = (struct bam_index_file){0};
+    *index = (struct bam_read_index){0};
     if (stat(path, &bam) < 0) return -1;
     char **names = index_names_of(path, false);
     for (char **name = names; *name && r == 0; name++) r = read_index(*name, &bam, index);

@@ -1,11 +1,11 @@
 /*
- * test_bam_index_file.c -- an index file is read as the specification says; damaged ones are
+ * test_bam_index_reader.c -- an index file is read as the specification says; damaged ones are
  * refused and harm nothing.
  */
 #include "test_place.h"
 #include "unit_test.h"
 
-#include "output/bam_index_file.h"
+#include "output/bam_index_reader.h"
 #include "util/byte_order.h"
 
 enum { MOST_BYTES = 1024 };
@@ -68,11 +68,11 @@ static struct bytes make_index(bool is_csi)
     return index;
 }
 
-static int read_bytes(const struct bytes *bytes, const char *name, struct bam_index_file *index)
+static int read_bytes(const struct bytes *bytes, const char *name, struct bam_read_index *index)
 {
     put_file("x.bam", "", 0);
     put_file(name, bytes->at, bytes->n);
-    int r = bam_index_file_read("x.bam", index);
+    int r = bam_index_read("x.bam", index);
     assert_int_equal(unlink("x.bam"), 0);
     assert_int_equal(unlink(name), 0);
     return r;
@@ -80,7 +80,7 @@ static int read_bytes(const struct bytes *bytes, const char *name, struct bam_in
 
 static void check_index(bool is_csi, const char *name)
 {
-    struct bam_index_file index;
+    struct bam_read_index index;
     struct bytes bytes = make_index(is_csi);
     assert_int_equal(read_bytes(&bytes, name, &index), 0);
     const struct bam_index_part *part = &index.part;
@@ -122,7 +122,7 @@ TEST_IN_OWN_DIR(test_csi_is_read_and_written)
 
 TEST_IN_OWN_DIR(test_index_that_is_cut_off_is_refused)
 {
-    struct bam_index_file index;
+    struct bam_read_index index;
     for (int is_csi = 0; is_csi < 2; is_csi++) {
         struct bytes bytes = make_index(is_csi);
         while (bytes.n-- > 0) assert_int_equal(read_bytes(&bytes, "x.bam.csi", &index), -1);
@@ -132,7 +132,7 @@ TEST_IN_OWN_DIR(test_index_that_is_cut_off_is_refused)
 TEST_IN_OWN_DIR(test_changed_index_reads_nothing_outside)
 {
     static const uint32_t numbers[] = {0, 1, 0x7fffffff, 0x80000000, 0xffffffff, 37449, 1 << 20};
-    struct bam_index_file index;
+    struct bam_read_index index;
     unsigned n_refused = 0;
     for (int is_csi = 0; is_csi < 2; is_csi++)
         for (size_t at = 0; at + 4 <= make_index(is_csi).n; at += 2)
@@ -149,9 +149,9 @@ TEST_IN_OWN_DIR(test_changed_index_reads_nothing_outside)
 
 TEST_IN_OWN_DIR(test_missing_index_is_an_error)
 {
-    struct bam_index_file index;
-    assert_int_equal(bam_index_file_read("none.bam", &index), -1);
+    struct bam_read_index index;
+    assert_int_equal(bam_index_read("none.bam", &index), -1);
     put_file("x.bam", "", 0);
-    assert_int_equal(bam_index_file_read("x.bam", &index), -1);
+    assert_int_equal(bam_index_read("x.bam", &index), -1);
     assert_int_equal(unlink("x.bam"), 0);
 }

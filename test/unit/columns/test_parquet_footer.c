@@ -1,11 +1,11 @@
 /*
- * test_parquet_file.c -- the end of a file of many groups is written bit by bit; a sink that fails is
- * not called again, and then the end is not complete. Groups that do not fit into a footer are
- * refused when they are added.
+ * test_parquet_footer.c -- the end of a file of many groups is written bit by bit; a sink that
+ * fails is not called again, and then the end is not complete. Groups that do not fit into a footer
+ * are refused when they are added.
  */
 #include "unit_test.h"
 
-#include "columns/parquet_file.h"
+#include "columns/parquet_footer.h"
 
 enum { GROUPS = 20000 };
 
@@ -42,10 +42,10 @@ static void put_group(struct byte_buffer *metadata, uint64_t i)
     byte_buffer_copy(metadata, &page, sizeof page);
 }
 
-static struct parquet_file make_file(uint64_t most_footer_bytes)
+static struct parquet_footer make_file(uint64_t most_footer_bytes)
 {
     const struct temp_places places = {NULL, 0, NULL};
-    struct parquet_file file = {
+    struct parquet_footer file = {
         .name = "out.parquet", .schema = column_schema_create("pos", NULL),
         .spool = tape_set_create(PARQUET_N_STREAMS, 64 << 20, &places),
         .most_footer_bytes = most_footer_bytes};
@@ -53,7 +53,7 @@ static struct parquet_file make_file(uint64_t most_footer_bytes)
     return file;
 }
 
-static void release_file(struct parquet_file *file)
+static void release_file(struct parquet_footer *file)
 {
     tape_set_destroy(file->spool);
     free(file->leaves);
@@ -65,14 +65,14 @@ static int end_file(struct taker *taker)
 {
     struct byte_buffer metadata = {0};
     OWNED_HEADER sam_hdr_t *header = sam_hdr_init();
-    RELEASED(release_file) struct parquet_file file = make_file(1 << 30);
+    RELEASED(release_file) struct parquet_footer file = make_file(1 << 30);
     for (uint64_t i = 0; i < GROUPS; i++) put_group(&metadata, i);
-    assert_int_equal(parquet_file_add(&file, &metadata, 4), 0);
+    assert_int_equal(parquet_footer_add(&file, &metadata, 4), 0);
     free(metadata.bytes);
     assert_int_equal(file.n_groups, GROUPS);
     assert_int_equal(file.n_rows, GROUPS * 9);
     const struct column_sink sink = {take, taker};
-    return parquet_file_end(&file, header, 4 + GROUPS * 40, &sink);
+    return parquet_footer_end(&file, header, 4 + GROUPS * 40, &sink);
 }
 
 TEST(test_end_of_many_groups_is_written_in_parts)
@@ -111,10 +111,10 @@ TEST(test_sink_that_fails_is_not_called_again)
 TEST(test_groups_beyond_a_footer_are_refused)
 {
     enum { MOST_BYTES = 1 << 20 };
-    RELEASED(release_file) struct parquet_file file = make_file(MOST_BYTES);
+    RELEASED(release_file) struct parquet_footer file = make_file(MOST_BYTES);
     struct byte_buffer metadata = {0};
     put_group(&metadata, 0);
-    while (parquet_file_add(&file, &metadata, 4) == 0) assert_true(file.n_groups <= GROUPS);
+    while (parquet_footer_add(&file, &metadata, 4) == 0) assert_true(file.n_groups <= GROUPS);
     /* Each group takes 60 to 130 bytes of the footer. */
     assert_true(file.n_groups > MOST_BYTES / 130 && file.n_groups < MOST_BYTES / 60);
     free(metadata.bytes);

@@ -1,15 +1,15 @@
 /*
- * bam_index_file.h -- reads the index of a sorted BAM file whose blocks are copied, so that it
+ * bam_index_reader.h -- reads the index of a sorted BAM file whose blocks are copied, so that it
  * becomes part of the index of the output.
  *
  * Threads: any. Errors: no messages.
  */
-#ifndef ROCKSORT_OUTPUT_BAM_INDEX_FILE_H
-#define ROCKSORT_OUTPUT_BAM_INDEX_FILE_H
+#ifndef ROCKSORT_OUTPUT_BAM_INDEX_READER_H
+#define ROCKSORT_OUTPUT_BAM_INDEX_READER_H
 
 #include "output/bam_index_part.h"
 
-struct bam_index_file {
+struct bam_read_index {
     int32_t n_refs;
     struct bam_index_part part; /* the whole file; `end` is not set, nor unplaced_begin if all reads
                                    are unplaced */
@@ -22,6 +22,6 @@ struct bam_index_file {
  * FILE.bai, if it is not older than the BAM. Returns 0, or -1 if it is missing, older, damaged, or
  * does not count records. The caller releases the part.
  */
-int bam_index_file_read(const char *path, struct bam_index_file *index);
+int bam_index_read(const char *path, struct bam_read_index *index);
 
 #endif

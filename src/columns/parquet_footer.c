@@ -1,11 +1,11 @@
 /*
- * parquet_file.c -- see parquet_file.h.
+ * parquet_footer.c -- see parquet_footer.h.
  *
  * The places of page indexes are known only at the end. So the stream of groups is a sequence of
- * parts of the footer, each with a head (struct part_head); behind a part that describes a chunk
- * the places of the indexes of this chunk are filled in.
+ * parts of the footer, each with a head (struct part_head); the places of the indexes of a chunk
+ * are filled in after the part that describes it.
  */
-#include "columns/parquet_file.h"
+#include "columns/parquet_footer.h"
 
 #include "util/byte_order.h"
 #include "util/diag.h"
@@ -29,8 +29,8 @@ static bool is_null_page(const struct parquet_page *page)
 static bool pages_ascend(const struct parquet_chunk *chunk, enum parquet_type type)
 {
     const struct parquet_bounds *last = NULL;
-    for (const struct parquet_page *page = pages_of(chunk), *end = page + chunk->n_pages; page < end;
-         page++) {
+    const struct parquet_page *page = pages_of(chunk), *end = page + chunk->n_pages;
+    for (; page < end; page++) {
         const struct parquet_bounds *bounds = &page->bounds;
         if (is_null_page(page)) continue;
         if (last && (parquet_bound_compare(type, &last->least, &bounds->least) > 0 ||
@@ -128,7 +128,7 @@ static void put_statistics(struct thrift_writer *writer, const struct parquet_ch
 }
 
 /* ColumnMetaData */
-static void put_chunk_metadata(struct thrift_writer *writer, const struct parquet_file *file,
+static void put_chunk_metadata(struct thrift_writer *writer, const struct parquet_footer *file,
                                const struct parquet_chunk *chunk, const struct parquet_leaf *leaf,
                                uint64_t at)
 {
@@ -151,7 +151,7 @@ static void put_chunk_metadata(struct thrift_writer *writer, const struct parque
 }
 
 /* Adds the chunk of a leaf, which is at byte `at` of the file. */
-static void add_chunk(struct additions *to, const struct parquet_file *file,
+static void add_chunk(struct additions *to, const struct parquet_footer *file,
                       const struct parquet_chunk *chunk, const struct parquet_leaf *leaf,
                       uint64_t at)
 {
@@ -189,7 +189,7 @@ static void put_sorting(struct thrift_writer *writer, const struct parquet_leaf 
 }
 
 /* Adds a group, whose chunks are at `metadata`. Returns the end of the metadata. */
-static const uint8_t *add_group(struct additions *to, struct parquet_file *file,
+static const uint8_t *add_group(struct additions *to, struct parquet_footer *file,
                                 const struct parquet_group *group, const uint8_t *metadata,
                                 uint64_t position)
 {
@@ -221,7 +221,7 @@ static const uint8_t *add_group(struct additions *to, struct parquet_file *file,
 }
 
 /* Returns -1 after a message if a footer of n_bytes is too large. */
-static int check_footer(const struct parquet_file *file, uint64_t n_bytes)
+static int check_footer(const struct parquet_footer *file, uint64_t n_bytes)
 {
     if (n_bytes <= file->most_footer_bytes) return 0;
     diag_error("cannot write '%s': its footer would exceed 1 GiB: give more memory (-m), for "
@@ -229,7 +229,7 @@ static int check_footer(const struct parquet_file *file, uint64_t n_bytes)
     return -1;
 }
 
-int parquet_file_add(struct parquet_file *file, const struct byte_buffer *metadata,
+int parquet_footer_add(struct parquet_footer *file, const struct byte_buffer *metadata,
                      uint64_t position)
 {
     struct additions to = {.part = 0};
@@ -251,7 +251,7 @@ int parquet_file_add(struct parquet_file *file, const struct byte_buffer *metada
 /* ---- the end of the file ---- */
 
 struct end_maker {
-    const struct parquet_file *file;
+    const struct parquet_footer *file;
     const struct column_sink *sink;
     struct tape_reader reader;
     struct byte_buffer out;    /* bytes of the footer not passed to the sink yet */
@@ -319,7 +319,7 @@ static void put_metadata(struct thrift_writer *writer, sam_hdr_t *header)
 static int put_footer(struct end_maker *maker, sam_hdr_t *header)
 {
     struct thrift_writer writer = thrift_begin(&maker->out);
-    const struct parquet_file *file = maker->file;
+    const struct parquet_footer *file = maker->file;
     thrift_i32(&writer, FILE_VERSION, 2);
     parquet_put_schema(&writer, FILE_SCHEMA, file->schema);
     thrift_i64(&writer, FILE_ROWS, file->n_rows);
@@ -342,7 +342,7 @@ static int put_footer(struct end_maker *maker, sam_hdr_t *header)
 }
 
 /* After a failure the file must not look complete: its last bytes are not written. */
-int parquet_file_end(const struct parquet_file *file, sam_hdr_t *header, uint64_t position,
+int parquet_footer_end(const struct parquet_footer *file, sam_hdr_t *header, uint64_t position,
                      const struct column_sink *sink)
 {
     struct end_maker maker = {
