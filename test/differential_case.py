@@ -22,7 +22,7 @@ import bamfile
 import differential_generate as generate
 import differential_model as model
 import differential_twists as twists
-from harness import default_signals, environment, pg_lines, pysam
+from harness import environment, pg_lines, pysam
 
 LIMIT_S = 60
 SHOWN_BYTES = 6000
@@ -440,7 +440,7 @@ def reference(commands, err_path):
     if child == 0:
         status = 1
         try:
-            default_signals()
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
             signal.alarm(LIMIT_S)
             os.environ.update(REF_PATH=":", REF_CACHE=":")
             err = os.open(err_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)

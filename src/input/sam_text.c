@@ -1,5 +1,5 @@
 /* sam_text.c -- see reader_source.h. */
-#define _GNU_SOURCE             /* memrchr */
+#define _GNU_SOURCE             /* F_SETPIPE_SZ, memrchr, pipe2 */
 #include "input/reader_source.h"
 
 #include "bam/header_text.h"
@@ -9,12 +9,15 @@
 #include "util/xalloc.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <htslib/bgzf.h>
 #include <htslib/hfile.h>
 #include <htslib/kstring.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The next byte, without consuming it; EOF at the end, or -2 if the file cannot be read. */
 static int peek_byte(samFile *file)
@@ -44,13 +47,30 @@ static int read_header_text(samFile *file, kstring_t *text)
     return first < EOF ? -1 : 0;
 }
 
+/* A text as a file: a pipe, if it is large enough. htslib opens memory, too, but loads its plug-ins
+   and the libraries of curl to do so, which takes as long as a small sort. */
+static hFILE *open_text(const char *text, size_t n_bytes)
+{
+    int ends[2];
+    if (n_bytes < INT_MAX && pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0) {
+        (void)fcntl(ends[1], F_SETPIPE_SZ, (int)n_bytes);
+        bool is_whole = write(ends[1], text, n_bytes) == (ssize_t)n_bytes;
+        (void)close(ends[1]);
+        hFILE *file = is_whole ? hdopen(ends[0], "r") : NULL;
+        if (file) return file;
+        (void)close(ends[0]);
+    }
+    hFILE *file = hopen("mem:", "r:", xmemdup(text, n_bytes), n_bytes);         /* frees the copy */
+    xalloc_require(file != NULL);
+    return file;
+}
+
 /* Lets htslib read a header from memory. Returns NULL if htslib refuses it, or mistakes a read
    whose name begins with @ for FASTQ. */
 static sam_hdr_t *parse_header(const char *text, size_t n_bytes)
 {
     if (n_bytes == 0) return sam_hdr_init();
-    hFILE *bytes = hopen("mem:", "r:", xmemdup(text, n_bytes), n_bytes);        /* frees the copy */
-    xalloc_require(bytes != NULL);
+    hFILE *bytes = open_text(text, n_bytes);
     samFile *file = hts_hopen(bytes, "header", "r");
     if (!file) {
         hclose_abruptly(bytes);

@@ -160,10 +160,12 @@ def wait_for(condition, limit_s, what):
 
 
 def default_signals():
-    """Restores the default signal handlers in a child process. If the tests run under nohup or in
-    the background of a shell, the child would otherwise ignore some signals."""
+    """Lets programs that are started from now on begin with the default handlers. If the tests run
+    under nohup or in the background of a shell, they would otherwise ignore some signals. This
+    process goes on ignoring these."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
-        signal.signal(number, signal.SIG_DFL)
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)      # exec() restores the default
 
 
 class CliTest(unittest.TestCase):
@@ -204,8 +206,9 @@ class CliTest(unittest.TestCase):
     def simulate(self, n_records, mode="short", form="bam"):
         """A file of so many simulated reads ("240K") of a kind."""
         path = self.path(f"{mode}.{form}")
-        subprocess.run([SIMULATE, "-n", n_records, "-m", mode, "-O", form, "-o", path], check=True,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=RUN_LIMIT_S)
+        subprocess.run([SIMULATE, "-n", n_records, "-m", mode, "-O", form, "-l", "1", "-o", path],
+                       check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                       timeout=RUN_LIMIT_S)
         return path
 
     def mount(self, path, size):
@@ -320,7 +323,8 @@ class CliTest(unittest.TestCase):
     def start(self, *args, budget=None, env=None, cwd=None, **how):
         """Starts rocksort with pipes for all three streams; kills it when the test ends."""
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-        how = {**pipes, "preexec_fn": default_signals, **how}
+        default_signals()
+        how = {**pipes, **how}
         process = subprocess.Popen(
             wrapped([SAMTOOLS, "rocksort", *args]), cwd=cwd or self.work,
             env=environment(self.scratch, budget, env), **how)

@@ -198,11 +198,12 @@ static bool has_part(const struct fault *fault, const char *path, int fd)
     char link[64], target[PATH_MAX];
     if (!fault->part[0]) return true;
     if (path) return strstr(path, fault->part) != NULL;
-    if (fd < 0) return false;
-    (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     struct stat st;
-    size_t n_kind = 0;
-    if (real_fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) n_kind = strlen(strcpy(target, "dir:"));
+    if (fd < 0 || real_fstat(fd, &st) != 0) return false;
+    /* What the link says of a file without a name, but sooner. */
+    if (strcmp(fault->part, "(deleted)") == 0) return st.st_nlink == 0;
+    (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    size_t n_kind = S_ISDIR(st.st_mode) ? strlen(strcpy(target, "dir:")) : 0;
     ssize_t n = readlink(link, target + n_kind, sizeof target - n_kind - 1);
     if (n < 0) return false;
     target[n_kind + (size_t)n] = '\0';

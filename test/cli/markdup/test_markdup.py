@@ -577,7 +577,7 @@ class Faults(FaultTest):
         full."""
         source = self.write("pile.sam", HEADER + "".join(
             read(f"M:1:F:1:{i % 40}:{i * 7919 % 20000}:{i * 104729 % 20000}", 0, 9) + "\n"
-            for i in range(40_000)))
+            for i in range(20_000)))
         words = ["-@", "2", "-T", self.scratch, "--markdup=-t -d 100", "-o", self.out, source]
         self.check_flips_are_found(*words, step=8, budget=SPILLING)
         n = self.calls(*words, budget=SPILLING, of="pwrite:(deleted)")

@@ -22,7 +22,7 @@ from harness import (ALLOWANCE_MIB, MIB, RUN_LIMIT_S, SAMTOOLS, SIMULATE, SPILL_
 # About 69 MB uncompressed, in runs of 0.5 MB with this budget.
 N_READS, INPUT_SIZE, BUDGET = "200K", "69M", 6_000_000
 # Two threads, and one codec for all runs, so that they have about the same size.
-USUAL = ["--no-PG", "-@", "2", "-l", "1", "--temp-codec", "lz4", "--verbosity", "4"]
+USUAL = ["--no-PG", "-@", "2", "-l", "0", "--temp-codec", "lz4", "--verbosity", "4"]
 LINE = re.compile(r"(\d+) runs on disk, ([\d.]+) MB temporary, ([\d.]+) MB compacted")
 
 

@@ -214,7 +214,7 @@ class LargeRecords(CliTest):
     def check(self, source, *options, mib=4, n_threads=("1", "2")):
         for threads in n_threads:
             said = self.assert_peak(mib, "-@", threads, "--max-memory", f"{mib}M", "-l", "0",
-                                    "--verbosity", "3", *options, "-o", self.path("out.bam"), source)
+                                    "--verbosity", "3", *options, "-o", "/dev/null", source)
             self.assertRegex(said, r"[1-9]\d+ runs on disk")
 
     def test_sequences_stay_within_the_limit(self):
