@@ -120,14 +120,11 @@ void bam_record_unpack(const uint8_t *rec, bam1_t *b)
 
     /* If a CG tag holds the CIGAR, it lies from tag_start to tag_end and is not copied. */
     const uint8_t *tag_start = end, *tag_end = end;
-    struct bam_cigar cigar = bam_record_cigar(rec, NULL);
     struct bam_aux cg;
-    if (bam_record_has_placeholder(rec) && bam_aux_find(rec, "CG", &cg) > 0) {
-        cigar = bam_record_cigar(rec, &cg);
-        if (cigar.ops != bam_record_ops(rec)) {
-            tag_start = cg.start;
-            tag_end = cg.value + cg.value_bytes;
-        }
+    struct bam_cigar cigar = bam_record_find_cigar(rec, &cg);
+    if (cg.type) {
+        tag_start = cg.start;
+        tag_end = cg.value + cg.value_bytes;
     }
 
     size_t cigar_bytes = 4 * cigar.n_ops;

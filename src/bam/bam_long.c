@@ -23,6 +23,14 @@ struct bam_cigar bam_record_cigar(const uint8_t *rec, const struct bam_aux *cg)
     return (struct bam_cigar){cg->value + 5, n_ops};
 }
 
+struct bam_cigar bam_record_find_cigar(const uint8_t *rec, struct bam_aux *cg)
+{
+    bool is_found = bam_record_has_placeholder(rec) && bam_aux_find(rec, "CG", cg) > 0;
+    struct bam_cigar cigar = bam_record_cigar(rec, is_found ? cg : NULL);
+    if (cigar.ops == bam_record_ops(rec)) cg->type = 0;
+    return cigar;
+}
+
 struct bam_extent bam_cigar_extent(struct bam_cigar cigar)
 {
     struct bam_extent extent = {.reference = bam_cigar_reference_bases(cigar)};
@@ -100,9 +108,8 @@ size_t bam_record_restore_cigar(uint8_t *rec)
 {
     struct bam_aux cg;
     size_t n_bytes = bam_record_bytes(rec);
-    if (!bam_record_has_placeholder(rec) || bam_aux_find(rec, "CG", &cg) <= 0) return n_bytes;
-    struct bam_cigar cigar = bam_record_cigar(rec, &cg);
-    if (cigar.ops == bam_record_ops(rec) || cigar.n_ops > UINT16_MAX) return n_bytes;
+    struct bam_cigar cigar = bam_record_find_cigar(rec, &cg);
+    if (!cg.type || cigar.n_ops > UINT16_MAX) return n_bytes;
     return move_cigar(rec, &cg, cigar);
 }
 

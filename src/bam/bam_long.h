@@ -69,6 +69,9 @@ static inline bool bam_record_has_placeholder(const uint8_t *rec)
    its type is 0. */
 struct bam_cigar bam_record_cigar(const uint8_t *rec, const struct bam_aux *cg);
 
+/* The same; looks for the CG tag. The type of *cg is 0 unless it holds the CIGAR. */
+struct bam_cigar bam_record_find_cigar(const uint8_t *rec, struct bam_aux *cg);
+
 /* Moves a CIGAR of at most 65,535 operations from the CG tag to the CIGAR field, in place, as
    samtools does when it reads. Returns the new size of the record. */
 size_t bam_record_restore_cigar(uint8_t *rec);

@@ -545,16 +545,14 @@ static void add_numbers(struct column_batch *batch, const uint8_t *rec)
 const char *column_batch_add(struct column_batch *batch, const uint8_t *rec)
 {
     struct bam_aux cg;
-    bool has_cg = bam_record_has_placeholder(rec) && bam_aux_find(rec, "CG", &cg) > 0;
-    struct bam_cigar cigar = bam_record_cigar(rec, has_cg ? &cg : NULL);
-    bool is_in_cg = has_cg && cigar.ops != bam_record_ops(rec);
+    struct bam_cigar cigar = bam_record_find_cigar(rec, &cg);
     const char *problem = add_name(batch, rec);
     add_numbers(batch, rec);
     if (!problem) problem = add_positions(batch, rec, cigar);
     if (!problem) problem = add_cigar(batch, cigar);
     if (!problem) problem = add_sequence(batch, rec);
     if (!problem) problem = add_qualities(batch, rec);
-    if (!problem) problem = add_tags(batch, rec, is_in_cg ? cg.start : NULL);
+    if (!problem) problem = add_tags(batch, rec, cg.type ? cg.start : NULL);
     batch->raw_bytes += bam_record_bytes(rec);
     batch->n_rows++;
     return problem;

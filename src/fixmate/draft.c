@@ -46,22 +46,17 @@ void draft_open(struct draft *draft, const uint8_t *rec)
     draft->pos = bam_record_true_pos(rec);
     draft->mate_pos = bam_record_true_mate_pos(rec);
     draft->template_length = bam_record_true_template_length(rec);
-    draft->cigar = (struct bam_cigar){bam_record_ops(rec), bam_record_n_ops(rec)};
     draft->without_alignment_tags = false;
     draft->tags = bam_record_tags(rec);
-    draft->long_cigar = NULL;
     memset(draft->n_removed, 0, sizeof draft->n_removed);
     draft->n_appended = 0;
     draft->own_ops = draft->own_tags = NULL;
     const uint8_t *end = bam_record_end(rec);
     if (bam_record_is_long(rec)) end -= BAM_LONG_TAG_BYTES;
     draft->tags_bytes = (size_t)(end - draft->tags);
-    struct bam_aux aux;
-    if (bam_record_has_placeholder(rec) && bam_aux_find(rec, "CG", &aux) > 0) {
-        struct bam_cigar cigar = bam_record_cigar(rec, &aux);
-        if (cigar.ops != draft->cigar.ops) draft->long_cigar = aux.start;
-        draft->cigar = cigar;
-    }
+    struct bam_aux cg;
+    draft->cigar = bam_record_find_cigar(rec, &cg);
+    draft->long_cigar = cg.type ? cg.start : NULL;
     draft->cigar_bases = bam_cigar_reference_bases(draft->cigar);
 }
 

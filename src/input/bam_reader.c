@@ -281,7 +281,7 @@ static sam_hdr_t *read_with_htslib(samFile *hts, const char *name)
         return header;
     }
     sam_hdr_destroy(header);
-    input_error_no_header(name);
+    input_error_header(name, NULL, false, false);
     return NULL;
 }
 

@@ -33,6 +33,11 @@ void input_error_header(const char *input, const char *text, bool known_types, b
 {
     enum { MOST_SHOWN = 60 };
     struct text line;
+    if (!text) {
+        diag_error("failed to read header from '%s': it is empty, damaged or not an alignment file",
+                   input);
+        return;
+    }
     const char *problem = header_find_bad_line(text, known_types, &line);
     if (!problem) {
         diag_error("the header of '%s' is damaged: htslib cannot parse it%s", input,
@@ -46,12 +51,6 @@ void input_error_header(const char *input, const char *text, bool known_types, b
     bool is_last = line.at[line.n + strspn(line.at + line.n, "\n")] == '\0';
     diag_error("the header of '%s' is %s: line %zu, '%.*s%s', %s", input,
                is_cut && is_last ? "truncated" : "damaged", number, n, line.at, dots, problem);
-}
-
-void input_error_no_header(const char *input)
-{
-    diag_error("failed to read header from '%s': it is empty, damaged or not an alignment file",
-               input);
 }
 
 void input_warn_cut(const char *input, const char *read_name)

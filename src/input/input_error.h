@@ -22,11 +22,9 @@ void input_error_joined(const char *input, const char *format, const char *unit,
 /* Reading failed near a byte of the file. errno is the reason; 0: bad content. */
 void input_error_read(const char *input, uint64_t offset);
 
-/* The header is invalid, or htslib cannot parse it. is_cut: the file ends within the last line. */
+/* The header is invalid, or htslib cannot parse it; or, if text is NULL, it is missing or cannot be
+   read. is_cut: the file ends within the last line. */
 void input_error_header(const char *input, const char *text, bool known_types, bool is_cut);
-
-/* The header is missing or cannot be read. */
-void input_error_no_header(const char *input);
 
 /* A warning: the file ends within its last line of SAM, that of this read. */
 void input_warn_cut(const char *input, const char *read_name);

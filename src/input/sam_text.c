@@ -1,5 +1,5 @@
 /* sam_text.c -- see reader_source.h. */
-#define _GNU_SOURCE             /* F_SETPIPE_SZ, memrchr, pipe2 */
+#define _GNU_SOURCE             /* memrchr, pipe2 */
 #include "input/reader_source.h"
 
 #include "bam/header_text.h"
@@ -14,7 +14,6 @@
 #include <htslib/hfile.h>
 #include <htslib/kstring.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -47,13 +46,12 @@ static int read_header_text(samFile *file, kstring_t *text)
     return first < EOF ? -1 : 0;
 }
 
-/* A text as a file: a pipe, if it is large enough. htslib opens memory, too, but loads its plug-ins
+/* A text as a file: a pipe, if it fits into one. htslib opens memory, too, but loads its plug-ins
    and the libraries of curl to do so, which takes as long as a small sort. */
 static hFILE *open_text(const char *text, size_t n_bytes)
 {
     int ends[2];
-    if (n_bytes < INT_MAX && pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0) {
-        (void)fcntl(ends[1], F_SETPIPE_SZ, (int)n_bytes);
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0) {
         bool is_whole = write(ends[1], text, n_bytes) == (ssize_t)n_bytes;
         (void)close(ends[1]);
         hFILE *file = is_whole ? hdopen(ends[0], "r") : NULL;
@@ -97,10 +95,7 @@ sam_hdr_t *sam_text_read_header(samFile *file, const char *name, bool *is_cut)
         sam_hdr_destroy(header);
         header = NULL;
     }
-    if (!is_read)
-        input_error_no_header(name);
-    else if (!header)
-        input_error_header(name, text.s, true, *is_cut);
+    if (!header) input_error_header(name, is_read ? text.s : NULL, true, *is_cut);
     free(complete);
     ks_free(&text);
     return header;

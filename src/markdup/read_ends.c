@@ -36,9 +36,8 @@ static struct unclipped unclip(int64_t pos, const struct bam_extent *extent, int
 
 static struct unclipped unclip_record(const uint8_t *rec)
 {
-    struct bam_aux cg = {0};
-    if (bam_record_has_placeholder(rec)) (void)bam_aux_find(rec, "CG", &cg);
-    struct bam_extent extent = bam_cigar_extent(bam_record_cigar(rec, &cg));
+    struct bam_aux cg;
+    struct bam_extent extent = bam_cigar_extent(bam_record_find_cigar(rec, &cg));
     return unclip(bam_record_true_pos(rec), &extent, 1);
 }
 

@@ -279,13 +279,6 @@ static void add_bases(struct coverage_part *part, struct bam_cigar cigar, int64_
                                          : sum_cut_quals(part, cigar, pos, quals);
 }
 
-static struct bam_cigar cigar_of(const uint8_t *rec)
-{
-    struct bam_aux cg;
-    bool has_cg = bam_record_has_placeholder(rec) && bam_aux_find(rec, "CG", &cg) > 0;
-    return bam_record_cigar(rec, has_cg ? &cg : NULL);
-}
-
 static void add_record(struct coverage_part *part, const uint8_t *rec)
 {
     const uint32_t left_out = BAM_FUNMAP | BAM_FSECONDARY | BAM_FQCFAIL | BAM_FDUP;
@@ -296,7 +289,8 @@ static void add_record(struct coverage_part *part, const uint8_t *rec)
     sums->n_records++;
     sums->mapq += rec[BAM_MAPQ_AT];
     part->last_pos = bam_record_true_pos(rec);
-    add_bases(part, cigar_of(rec), part->last_pos,
+    struct bam_aux cg;
+    add_bases(part, bam_record_find_cigar(rec, &cg), part->last_pos,
               bam_record_n_bases(rec) > 0 ? bam_record_quals(rec) : NULL);
 }
 
