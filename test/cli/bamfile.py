@@ -5,6 +5,7 @@ is read into memory as a whole; the files of the tests have a few megabytes.
 """
 
 import gzip
+import io
 import os
 import struct
 import zlib
@@ -122,7 +123,8 @@ def parse_file(data):
     """Makes a Bam from the bytes of a BAM file, which must end with the EOF block."""
     if not data.endswith(EOF_BLOCK):
         raise ValueError("no end-of-file block")
-    return parse(gzip.decompress(data))
+    # gzip.decompress copies all that is left for each block.
+    return parse(gzip.GzipFile(fileobj=io.BytesIO(data)).read())
 
 
 def read(path):
