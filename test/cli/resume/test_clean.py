@@ -157,6 +157,7 @@ class Owners(KilledTest):
         busy, = wait_for(lambda: [path for path in self.checkpoints()
                                   if os.path.exists(path + "/STORE")], APPEAR_LIMIT_S,
                          "a checkpoint")
+        process.send_signal(signal.SIGSTOP)         # it adds no run while its files are compared
         for words in ([], ["--yes"]):
             out = self.clean(self.where, *words)
             self.assertRegex(out, rf"\Ain use +{busy}\n\Z")
