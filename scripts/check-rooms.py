@@ -9,8 +9,8 @@ script fails, with one line for each fault, if
   - files include each other in a circle;
   - with --objects, the folder of the object files: a file calls one of a room that its own may not
     include, or files call each other in a circle. nm says which file defines a function and which
-    files use it. A call through a pointer does not count, nor
-    does one of a function of the C library that a file puts in front of the C library's own.
+    files use it. A call through a pointer does not count, nor does one of a function of the C
+    library that a file puts in front of the C library's own.
 NAME.c and NAME.h are one file here. doc/design.md says what each room is for.
 """
 import argparse

@@ -230,7 +230,7 @@ static int check_footer(const struct parquet_footer *file, uint64_t n_bytes)
 }
 
 int parquet_footer_add(struct parquet_footer *file, const struct byte_buffer *metadata,
-                     uint64_t position)
+                       uint64_t position)
 {
     struct additions to = {.part = 0};
     int r = 0;
@@ -343,7 +343,7 @@ static int put_footer(struct end_maker *maker, sam_hdr_t *header)
 
 /* After a failure the file must not look complete: its last bytes are not written. */
 int parquet_footer_end(const struct parquet_footer *file, sam_hdr_t *header, uint64_t position,
-                     const struct column_sink *sink)
+                       const struct column_sink *sink)
 {
     struct end_maker maker = {
         .file = file, .sink = sink, .bounds_at = position,

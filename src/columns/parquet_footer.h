@@ -33,11 +33,11 @@ struct parquet_footer {
 /* Adds groups whose metadata (parquet_group.h) count from byte `position` of the file. Refuses a
    file whose footer would be larger than most_footer_bytes. */
 int parquet_footer_add(struct parquet_footer *file, const struct byte_buffer *metadata,
-                     uint64_t position);
+                       uint64_t position);
 
 /* Writes what follows the groups, which end at byte `position` of the file, about 1 MiB at a time.
    Stops at the first failure; a sink that fails prints the message. */
 int parquet_footer_end(const struct parquet_footer *file, sam_hdr_t *header, uint64_t position,
-                     const struct column_sink *sink);
+                       const struct column_sink *sink);
 
 #endif

@@ -98,7 +98,7 @@ static int check_write_error(struct run_db *db, char *error)
 const char *run_db_full_reason(const struct run_db *db)
 {
     const char *reason = db ? atomic_load(&db->full_reason) : NULL;
-    return reason ? reason : "No space left on device";
+    return reason ? reason : strerror(ENOSPC);
 }
 
 /* Returns an integer property of the database; 0 if RocksDB has none, or if the database could not

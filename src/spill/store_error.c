@@ -4,15 +4,16 @@
 #include "os/disk_space.h"
 #include "util/diag.h"
 
+#include <errno.h>
 #include <rocksdb/c.h>
 #include <stdbool.h>
 #include <string.h>
 
 const char *store_error_full(const char *error)
 {
-    if (strstr(error, "Disk quota")) return "Disk quota exceeded";
+    if (strstr(error, "Disk quota")) return strerror(EDQUOT);
     bool is_full = strstr(error, "No space left") || strstr(error, "NoSpace");
-    return is_full ? "No space left on device" : NULL;
+    return is_full ? strerror(ENOSPC) : NULL;
 }
 
 static void cut_out(char *from, const char *to)
