@@ -198,7 +198,7 @@ TEST(test_wrong_values_are_refused)
         {"rocksort-store", "rocksort-store 4\n", false},
         {"rocksort-store", "rocksort-store 5\n", false},
         {"rocksort-store", "rocksort-store 6\n", false},
-        {"rocksort-store", "rocksort-store 8\n", false},
+        {"rocksort-store", "rocksort-store 9\n", false},
         {"rocksort-store", "rocksort-store 10\n", false},
         {"rocksort-store", "ROCKSORT-store 2\n", false},
         {"state", "state partial\n", true},
