@@ -14,6 +14,7 @@
     KIND(flagstat, "flagstat", "FILE")                                                             \
     KIND(idxstats, "idxstats", "FILE")                                                             \
     KIND(coverage, "coverage", "FILE")                                                             \
+    KIND(samtools_checksum, "samtools-checksum", "FILE")                                           \
     KIND(bedgraph, "bedgraph", "FILE")                                                             \
     KIND(bigwig, "bigwig", "FILE")
 
