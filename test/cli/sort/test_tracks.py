@@ -262,10 +262,10 @@ class Files(TracksTest):
         source = self.write("in.bam", bamfile.bam_file("", refs, [b"".join(records)]))
         args = ("-@", "2", "-m", "50M", "-l", "1", "-o", "/dev/null", source)
         without, _ = self.peak(*args)
-        for options in ("", "--scale CPM --bin 7 -split"):
+        for options in ("--scale CPM --bin 7 -split", ""):
             peak, _ = self.peak("--bigwig", f"{options} {self.path('bw')}".strip(), *args)
             self.assertLess(peak, without + 40)
-        self.assertEqual(bigwig_layout.read(self.path("bw")).total[0], 400_000 * 98)
+        self.assertEqual(len(bigwig_layout.read(self.path("bw")).runs), 400_000)
 
 
 class Resumed(KilledTest):
