@@ -29,7 +29,7 @@ ROOMS = {
     "order": "util bam",
     "fixmate": "util bam",
     "stats": "util bam",
-    "depth": "util os bam",
+    "depth": "util os bam split",
     "picard": "util bam",
     "counts": "util bam stats depth picard",
     "columns": "util os bam",

@@ -473,6 +473,7 @@ static struct record_observer *observe(const struct count_setup *setup)
 }
 
 const struct count_kind mosdepth_kind = {
-    .name = "mosdepth", .takes = "PREFIX", .in_coordinate_order = true,
+    .in_coordinate_order = true, .memory_share = 16,
     .parse = mosdepth_options_parse, .free_options = mosdepth_options_free,
+    .list = offsetof(struct mosdepth_options, given),
     .suffix = mosdepth_suffix, .is_streamed = mosdepth_is_streamed, .observe = observe};

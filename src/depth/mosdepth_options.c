@@ -64,14 +64,23 @@ static int take_quantize(void *target, const char *text)
     return to->quantize ? 0 : OPTION_WRONG;
 }
 
+static bool is_window(const char *by)
+{
+    return *by && by[strspn(by, "0123456789")] == '\0';
+}
+
+static char *whole_by(const char *by)
+{
+    return is_window(by) ? NULL : option_whole_file(by);
+}
+
 static int take_by(void *target, const char *text)
 {
     enum { MOST_WINDOW = 2147483647 };
     struct mosdepth_options *to = target;
-    free(to->by);
-    to->by = xstrdup(text);
+    to->by = text;
     to->window = 0;
-    if (text[strspn(text, "0123456789")] != '\0') return *text ? 0 : OPTION_WRONG;
+    if (!is_window(text)) return *text ? 0 : OPTION_WRONG;
     to->window = strtoll(text, NULL, 10);
     return to->window > 0 && to->window <= MOST_WINDOW ? 0 : OPTION_WRONG;
 }
@@ -89,7 +98,8 @@ static int take_by(void *target, const char *text)
 static const struct option_row rows[] = {
     {"threads", 't', "INT", NUMBER(n_threads, 0, 2147483647)},
     {"chrom", 'c', "NAME", TEXT(chrom)},
-    {"by", 'b', "FILE|INT", CALL(take_by, "a BED file or the size of windows, at most 2147483647")},
+    {"by", 'b', "FILE|INT", CALL(take_by, "a BED file or the size of windows, at most 2147483647"),
+     .whole = whole_by},
     {"no-per-base", 'n', NULL, FLAG(no_per_base)},
     {"fasta", 'f', "FILE", TEXT(fasta)},
     {"flag", 'F', "INT", NUMBER(left_out, 0, 65535)},
@@ -136,17 +146,14 @@ static int finish(struct mosdepth_options *options, const char *name)
 void *mosdepth_options_parse(int argc, char **argv)
 {
     static const struct option_table table = {
-        .rows = rows, .n_rows = sizeof rows / sizeof *rows, .option = "--mosdepth"};
+        .rows = rows, .n_rows = sizeof rows / sizeof *rows, .option = "--mosdepth",
+        .list = AT(given)};
     const int unmapped_secondary_failed_duplicate = 1796;
     struct mosdepth_options *options = xcalloc(1, sizeof *options);
     options->left_out = unmapped_secondary_failed_duplicate;
     options->least_fragment = options->most_fragment = -1;
-    int n = option_table_parse(&table, argc, argv, options);
-    /* The words do not live long. */
-    if (options->chrom) options->chrom = xstrdup(options->chrom);
-    if (options->read_groups) options->read_groups = xstrdup(options->read_groups);
-    if (n == argc && finish(options, argv[0]) == 0) return options;
-    if (n >= 0 && n < argc) diag_error("%s: '%s' is not an option", argv[0], argv[n]);
+    if (option_table_parse_all(&table, argc, argv, options) == 0 && finish(options, argv[0]) == 0)
+        return options;
     mosdepth_options_free(options);
     return NULL;
 }
@@ -157,9 +164,7 @@ void mosdepth_options_free(void *arg)
     if (!options) return;
     for (size_t i = 0; options->labels && options->labels[i]; i++) free(options->labels[i]);
     free(options->labels);
-    free(options->by);
-    free(options->chrom);
-    free(options->read_groups);
+    option_list_release(&options->given);
     free(options->quantize);
     free(options->thresholds);
     free(options);

@@ -1,11 +1,13 @@
 /*
  * mosdepth_options.h -- the options of mosdepth, and which files it writes.
  *
- * The options are those of mosdepth 0.3.3, and of later versions -a, -l and -u. A worker's and the
- * combining thread's modules only read them.
+ * The options are those of mosdepth 0.3.3, and -a, -l and -u of later versions. All functions after
+ * mosdepth_options_parse only read them.
  */
 #ifndef ROCKSORT_DEPTH_MOSDEPTH_OPTIONS_H
 #define ROCKSORT_DEPTH_MOSDEPTH_OPTIONS_H
+
+#include "util/option_table.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,7 +22,7 @@ enum mosdepth_file {
 };
 
 struct mosdepth_options {
-    char *by, *chrom, *read_groups;     /* owned; NULL: not given */
+    const char *by, *chrom, *read_groups;       /* in the words; NULL: not given */
     int64_t window;             /* of --by; 0: a BED file or none */
     bool no_per_base, is_fast, is_fragment, takes_median;
     int left_out, needed;       /* flags */
@@ -31,7 +33,8 @@ struct mosdepth_options {
     char **labels;              /* owned; n_quantize - 1 names of the ranges of depth */
     int n_decimals;             /* MOSDEPTH_PRECISION */
     int n_threads;              /* not used */
-    char *fasta;                /* not used */
+    const char *fasta;          /* not used */
+    struct option_list given;   /* with absolute paths */
 };
 
 /* For count_kind.h. */
