@@ -15,6 +15,7 @@
     KIND(idxstats, "idxstats", "FILE")                                                             \
     KIND(coverage, "coverage", "FILE")                                                             \
     KIND(samtools_checksum, "samtools-checksum", "FILE")                                           \
+    KIND(mosdepth, "mosdepth", "PREFIX")                                                           \
     KIND(bedgraph, "bedgraph", "FILE")                                                             \
     KIND(bigwig, "bigwig", "FILE")
 
