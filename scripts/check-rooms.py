@@ -28,7 +28,7 @@ ROOMS = {
     "bam": "util deflate",
     "order": "util bam",
     "fixmate": "util bam",
-    "stats": "util bam",
+    "stats": "util os bam fixmate",
     "depth": "util os bam split",
     "picard": "util bam",
     "counts": "util bam stats depth picard",

@@ -71,7 +71,9 @@ static const struct {
     {RARE,
 "  --flagstat FILE      write what `samtools flagstat` says of the output to FILE\n"
 "  --idxstats FILE      the same for `samtools idxstats`\n"
-"  --coverage FILE      the same for `samtools coverage`, in coordinate order\n"},
+"  --coverage FILE      the same for `samtools coverage`, in coordinate order\n"
+"  --mosdepth PREFIX    the files of mosdepth 0.3.3, in coordinate order; with options of\n"
+"                       mosdepth before PREFIX: --mosdepth='-n -x --by 500 PREFIX'\n"},
     {TITLE, "Checks, instead of a sort or with it:\n"},
     {COMMON,
 "  --plan               dry run: print estimated time, memory and disk\n"
@@ -106,7 +108,7 @@ static const struct {
     {COMMON,
 "  --quiet              only errors, and the warning that barcodes are missing\n"},
     {RARE,
-"  --stats FILE         write what was done and how long it took to FILE, as JSON\n"
+"  --report FILE        write what was done and how long it took to FILE, as JSON\n"
 "  --verbosity INT      1 errors, warnings; 2 also the closing line; 4 also details [3]\n"},
     {COMMON,
 "  -h                   the common options\n"

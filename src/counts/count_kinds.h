@@ -14,7 +14,8 @@
     KIND(flagstat, "flagstat", "FILE")                                                             \
     KIND(idxstats, "idxstats", "FILE")                                                             \
     KIND(coverage, "coverage", "FILE")                                                             \
-    KIND(mosdepth, "mosdepth", "PREFIX")
+    KIND(mosdepth, "mosdepth", "PREFIX")                                                           \
+    KIND(samtools_checksum, "samtools-checksum", "FILE")
 
 #define ONE_KIND(kind, name, takes) COUNT_##kind,
 enum { COUNT_KINDS(ONE_KIND) COUNT_N_KINDS };   /* a kind's number */
