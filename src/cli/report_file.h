@@ -23,10 +23,11 @@ int report_file_choose(struct output_path *path, const char *option, const char 
    files. */
 int report_file_choose_counts(struct sort_options *options);
 
-/* Calls put(to, arg), which writes to a stream of the file and may ignore write errors. Renames the
+/* Calls put(to, arg), which writes to a stream of the file, may ignore write errors, and
+   returns 0. Renames the
    file when it is complete. `what`, such as "the statistics", is for messages. */
 int report_file_write(struct output_path *path, const char *what,
-                      void (*put)(FILE *to, const void *arg), const void *arg);
+                      int (*put)(FILE *to, const void *arg), const void *arg);
 
 /* Writes the report of a sort that has ended or `failed`, as JSON (--stats; doc/stats.md describes
    every field). */

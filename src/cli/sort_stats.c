@@ -416,12 +416,13 @@ struct stats_sources {
     bool failed;
 };
 
-static void put_stats(FILE *to, const void *arg)
+static int put_stats(FILE *to, const void *arg)
 {
     const struct stats_sources *from = arg;
     struct json_writer json;
     json_start(&json, to);
     write_all(&json, from->settings, from->report, from->failed);
+    return 0;
 }
 
 int sort_stats_write(struct output_path *path, const struct sort_settings *settings,
