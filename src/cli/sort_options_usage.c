@@ -71,7 +71,10 @@ static const struct {
     {RARE,
 "  --flagstat FILE      write what `samtools flagstat` says of the output to FILE\n"
 "  --idxstats FILE      the same for `samtools idxstats`\n"
-"  --coverage FILE      the same for `samtools coverage`, in coordinate order\n"},
+"  --coverage FILE      the same for `samtools coverage`, in coordinate order\n"
+"  --picard PREFIX      the files of Picard's CollectMultipleMetrics: PREFIX.insert_size_metrics,\n"
+"                       PREFIX.alignment_summary_metrics ...; levels and reference:\n"
+"                       --picard='LEVELS=SAMPLE,READ_GROUP R=FASTA PREFIX'\n"},
     {TITLE, "Checks, instead of a sort or with it:\n"},
     {COMMON,
 "  --plan               dry run: print estimated time, memory and disk\n"

@@ -31,7 +31,8 @@ static void make_kmers(void)
         for (const char *at = adapters[i]; strlen(at) >= KMER; at++) {
             uint64_t forward = 0, reverse = 0;
             for (int j = 0; j < KMER; j++) {
-                uint64_t code = seq_nt16_table[(unsigned char)at[j]];
+                /* An N of an adapter differs from each base, also from N. */
+                uint64_t code = at[j] == 'N' ? 0 : seq_nt16_table[(unsigned char)at[j]];
                 forward = forward << 4 | code;
                 reverse |= complement(code) << 4 * j;
             }

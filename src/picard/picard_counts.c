@@ -50,11 +50,14 @@ void picard_cycles_reserve(struct picard_cycles *cycles, size_t n_cycles)
     if (n_cycles <= cycles->room) return;
     size_t old = cycles->room, room = n_cycles + old / 2 + CYCLE_BLOCK;
     room -= room % CYCLE_BLOCK;
-    for (int i = 0; i < N_BASES; i++) grow_zeroed(&cycles->bases[i], old, room, sizeof(uint64_t));
-    for (int i = 0; i < BASE_N; i++) grow_zeroed(&cycles->few[i], old, room, sizeof(uint8_t));
+    for (int i = 0; i < N_BASES; i++) {
+        grow_zeroed(&cycles->bases[i], old, room, sizeof(uint64_t));
+        grow_zeroed(&cycles->few[i], old, room, sizeof(uint8_t));
+    }
     grow_zeroed(&cycles->few_quals, old, room, sizeof(uint16_t));
     grow_zeroed(&cycles->quals, old, room, sizeof(uint64_t));
     grow_zeroed(&cycles->n_reads, old, room, sizeof(uint64_t));
+    grow_zeroed(&cycles->n_with_quals, old, room, sizeof(uint64_t));
     if (cycles->n_original) {
         grow_zeroed(&cycles->original_quals, old, room, sizeof(uint64_t));
         grow_zeroed(&cycles->n_original, old, room, sizeof(uint64_t));
@@ -72,7 +75,7 @@ void picard_cycles_reserve_original(struct picard_cycles *cycles)
 void picard_cycles_flush(struct picard_cycles *cycles)
 {
     if (cycles->n_few == 0) return;
-    for (int base = 0; base < BASE_N; base++) {
+    for (int base = 0; base < N_BASES; base++) {
         for (size_t i = 0; i < cycles->room; i++) cycles->bases[base][i] += cycles->few[base][i];
         memset(cycles->few[base], 0, cycles->room);
     }
@@ -83,11 +86,14 @@ void picard_cycles_flush(struct picard_cycles *cycles)
 
 static void release_cycles(struct picard_cycles *cycles)
 {
-    for (int i = 0; i < N_BASES; i++) free(cycles->bases[i]);
-    for (int i = 0; i < BASE_N; i++) free(cycles->few[i]);
+    for (int i = 0; i < N_BASES; i++) {
+        free(cycles->bases[i]);
+        free(cycles->few[i]);
+    }
     free(cycles->few_quals);
     free(cycles->quals);
     free(cycles->n_reads);
+    free(cycles->n_with_quals);
     free(cycles->original_quals);
     free(cycles->n_original);
 }
@@ -104,6 +110,7 @@ static void merge_cycles(struct picard_cycles *to, struct picard_cycles *from)
     for (int i = 0; i < N_BASES; i++) add_array(to->bases[i], from->bases[i], from->room);
     add_array(to->quals, from->quals, from->room);
     add_array(to->n_reads, from->n_reads, from->room);
+    add_array(to->n_with_quals, from->n_with_quals, from->room);
     if (!from->n_original) return;
     picard_cycles_reserve_original(to);
     add_array(to->original_quals, from->original_quals, from->room);

@@ -87,16 +87,17 @@ void picard_table_add(struct picard_table *table, uint64_t key, uint64_t n);
 /* ---- by cycle ---- */
 
 enum { CYCLE_BLOCK = 32 };      /* cycles in a block; arrays are padded to whole blocks */
-enum picard_base { BASE_A, BASE_C, BASE_G, BASE_T, BASE_N, N_BASES };
+enum picard_base { BASE_A, BASE_C, BASE_G, BASE_T, N_BASES };
 
 struct picard_cycles {          /* of first or of second reads; starts as {0} */
     size_t room;                /* cycles */
     uint64_t *bases[N_BASES];
     uint64_t *quals;            /* sums */
-    uint64_t *n_reads;          /* [i]: with qualities of length i + 1 */
+    uint64_t *n_reads;          /* [i]: of length i + 1 */
+    uint64_t *n_with_quals;     /* of these, with qualities */
     uint64_t *original_quals, *n_original;      /* of OQ tags, likewise; NULL: there are none */
     /* Of the last n_few reads, not yet added to the sums above. */
-    uint8_t *few[BASE_N];
+    uint8_t *few[N_BASES];
     uint16_t *few_quals;
     unsigned n_few;
 };

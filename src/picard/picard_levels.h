@@ -6,8 +6,8 @@
  * "unknown" without that field, and for reads without a read group. Units come in the order of the
  * @RG lines. "unknown" comes last, and only if it has reads, unless an @RG line lacks the field.
  *
- * Order of calls: create, from the header; of a level gather, read, release. Threads: one at a time.
- * Nothing fails.
+ * Order of calls: create, from the header; of a level gather, read, release. Threads: one at a
+ * time. Nothing fails.
  */
 #ifndef ROCKSORT_PICARD_PICARD_LEVELS_H
 #define ROCKSORT_PICARD_PICARD_LEVELS_H

@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-void picard_print_head(const char *command_line, FILE *to)
+void picard_print_head(const char *tool, const char *prefix, const char *command_line, FILE *to)
 {
-    (void)fprintf(to, "## htsjdk.samtools.metrics.StringHeader\n# %s\n\n", command_line);
+    (void)fprintf(to, "## htsjdk.samtools.metrics.StringHeader\n"
+                      "# CollectMultipleMetrics INPUT=%s OUTPUT=%s PROGRAM=%s (%s)\n\n",
+                  prefix, prefix, tool, command_line);
 }
 
 void picard_print_class(const struct picard_class *class, FILE *to)

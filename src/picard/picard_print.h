@@ -2,7 +2,7 @@
  * picard_print.h -- prints metrics and histograms as Picard 3.4 does (its MetricsFile).
  *
  *     ## htsjdk.samtools.metrics.StringHeader
- *     # command line
+ *     # tool, prefix, command line
  *
  *     ## METRICS CLASS        picard.analysis.NAME
  *     names of columns, then a row for each struct
@@ -34,6 +34,9 @@ struct picard_class {
     size_t n_columns;
 };
 
+/* The last two members of a class. */
+#define PICARD_COLUMNS(columns) columns, sizeof(columns) / sizeof *(columns)
+
 struct picard_bin {
     int64_t at;
     uint64_t n;
@@ -49,7 +52,8 @@ struct picard_curve {           /* a column of a printed histogram */
     struct picard_bins bins;
 };
 
-void picard_print_head(const char *command_line, FILE *to);
+/* Names the tool and the prefix as Picard does, so that MultiQC finds the sample. */
+void picard_print_head(const char *tool, const char *prefix, const char *command_line, FILE *to);
 void picard_print_class(const struct picard_class *class, FILE *to);
 void picard_print_row(const struct picard_class *class, const void *metrics, FILE *to);
 

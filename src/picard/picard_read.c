@@ -21,11 +21,17 @@ static const uint8_t pairs[256][2] = {ROW(0), ROW(1), ROW(2), ROW(3), ROW(4), RO
                                       ROW(7), ROW(8), ROW(9), ROW(10), ROW(11), ROW(12), ROW(13),
                                       ROW(14), ROW(15)};
 
+static void unpack_forward(const struct picard_read *read, uint8_t *codes)
+{
+    size_t n_bytes = (read->n_bases + 1) / 2;
+    for (size_t i = 0; i < n_bytes; i++) memcpy(codes + 2 * i, pairs[read->seq[i]], 2);
+}
+
 static void unpack(struct picard_read *read)
 {
     size_t n = read->n_bases, n_bytes = (n + 1) / 2;
     if (!read->is_reverse) {
-        for (size_t i = 0; i < n_bytes; i++) memcpy(read->codes + 2 * i, pairs[read->seq[i]], 2);
+        unpack_forward(read, read->codes);
         return;
     }
     uint8_t *to = read->codes + n;
@@ -57,7 +63,9 @@ static void make_room(struct picard_read *read)
     size_t needed = read->n_bases + 2 * CYCLE_BLOCK;
     if (needed <= read->room) return;
     free(read->codes_memory);
+    free(read->forward_memory);
     free(read->cycle_quals);
+    read->forward_memory = NULL;
     read->room = needed + needed / 2;
     read->codes_memory = xcalloc(read->room + CYCLE_BLOCK, 1);
     read->codes = read->codes_memory + CYCLE_BLOCK;
@@ -105,9 +113,19 @@ void picard_read_set(struct picard_read *read, const uint8_t *rec)
     find_no_calls(read);
 }
 
+void picard_read_turn(struct picard_read *read)
+{
+    read->forward = read->codes;
+    if (!read->is_reverse) return;
+    if (!read->forward_memory) read->forward_memory = xmalloc(read->room);
+    unpack_forward(read, read->forward_memory);
+    read->forward = read->forward_memory;
+}
+
 void picard_read_release(struct picard_read *read)
 {
     free(read->codes_memory);
+    free(read->forward_memory);
     free(read->cycle_quals);
     free(read->no_calls);
 }

@@ -28,14 +28,19 @@ struct picard_read {
     struct bam_aux tags[N_TAGS];
     /* By cycle; padded with zeros to blocks of CYCLE_BLOCK. */
     uint8_t *codes, *cycle_quals;
+    const uint8_t *forward;     /* codes in the order of the record; only after
+                                   picard_read_turn */
     size_t n_no_calls;
     uint32_t *no_calls;         /* cycles - 1 of the bases N, in order */
-    uint8_t *codes_memory;      /* private, as the next line */
+    uint8_t *codes_memory, *forward_memory;     /* private, as the next line */
     size_t room, no_calls_room;
 };
 
 /* Reads a checked record. */
 void picard_read_set(struct picard_read *read, const uint8_t *rec);
+
+/* Sets `forward`. */
+void picard_read_turn(struct picard_read *read);
 
 void picard_read_release(struct picard_read *read);
 
