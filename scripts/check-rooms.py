@@ -30,7 +30,7 @@ ROOMS = {
     "fixmate": "util bam",
     "stats": "util bam",
     "depth": "util os bam",
-    "picard": "util bam",
+    "picard": "util os bam",
     "counts": "util bam stats depth picard",
     "columns": "util os bam",
     "spill": "util os bam order",

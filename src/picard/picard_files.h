@@ -14,6 +14,7 @@ struct picard_report {
     const struct picard_counts *counts;
     const struct picard_gathered *levels;       /* N_LEVELS */
     double minimum_share, deviations;   /* of insert sizes; Picard's MINIMUM_PCT and DEVIATIONS */
+    const uint64_t *gc_windows; /* of the reference by GC: PICARD_GC_BINS */
 };
 
 void picard_print_alignment(const struct picard_report *report, FILE *to);
@@ -22,5 +23,7 @@ void picard_print_quals(const struct picard_report *report, FILE *to);
 void picard_print_cycle_quals(const struct picard_report *report, FILE *to);
 void picard_print_bases(const struct picard_report *report, FILE *to);
 void picard_print_yield(const struct picard_report *report, FILE *to);
+void picard_print_gc_details(const struct picard_report *report, FILE *to);
+void picard_print_gc_summary(const struct picard_report *report, FILE *to);
 
 #endif

@@ -4,8 +4,10 @@
  */
 #include "picard/picard_kind.h"
 
+#include "os/thread_pool.h"
 #include "picard/picard_collect.h"
 #include "picard/picard_files.h"
+#include "picard/picard_gc_bias.h"
 #include "picard/picard_options.h"
 #include "util/xalloc.h"
 
@@ -15,12 +17,15 @@ struct observer {
     struct record_observer base;        /* must be the first member */
     const struct picard_options *options;
     struct picard_limits limits;
+    sam_hdr_t *header;
     const char *prefix, *command_line;
+    struct threads *threads;
     struct picard_groups *groups;
     struct picard_reference *reference; /* NULL: none is given */
     size_t n_cells;
     struct picard_counts sum;
-    struct picard_gathered levels[N_LEVELS];    /* after finish */
+    struct picard_gathered levels[N_LEVELS];    /* after finish, as the next line */
+    uint64_t gc_windows[PICARD_GC_BINS];
 };
 
 struct part {
@@ -73,25 +78,36 @@ static uint32_t cell_of(const struct observer *observer, struct part *part)
     return part->cell = picard_groups_cell(observer->groups, id);
 }
 
+/* Returns the bases of the reference below a record, or NULL without an error. */
+static int move_window(struct part *part, const struct picard_window **window)
+{
+    const struct picard_read *read = &part->read;
+    int32_t tid = bam_record_tid(read->rec);
+    *window = NULL;
+    if (!part->window || read->flag & BAM_FUNMAP || tid < 0 || read->pos < 0) return 0;
+    *window = part->window;
+    return picard_window_move(part->window, tid, read->pos,
+                              read->pos + bam_cigar_reference_bases(read->cigar));
+}
+
 static int add_record(const struct observer *observer, struct part *part, const uint8_t *rec)
 {
-    if (bam_record_flag(rec) & (BAM_FSECONDARY | BAM_FSUPPLEMENTARY)) return 0;
+    bool counts_gc = observer->options->reference;
+    bool is_primary = !(bam_record_flag(rec) & (BAM_FSECONDARY | BAM_FSUPPLEMENTARY));
+    if (!is_primary && !counts_gc) return 0;
     struct picard_read *read = &part->read;
     picard_read_set(read, rec);
-    if (observer->reference || read->n_no_calls > 0) picard_read_turn(read);
+    if (part->window || read->n_no_calls > 0) picard_read_turn(read);
     uint32_t cell = cell_of(observer, part);
-    const struct picard_window *window = NULL;
-    bool is_placed = bam_record_tid(rec) >= 0 && read->pos >= 0;
-    if (part->window && is_placed && !(read->flag & BAM_FUNMAP)) {
-        int64_t end = read->pos + bam_cigar_reference_bases(read->cigar);
-        if (picard_window_move(part->window, bam_record_tid(rec), read->pos, end) < 0) return -1;
-        window = part->window;
+    if (is_primary) {
+        const struct picard_window *window;
+        if (move_window(part, &window) < 0) return -1;
+        picard_count_alignment(&part->counts, cell, read, &observer->limits, window);
+        picard_count_insert_size(&part->counts, cell, read, &observer->limits);
+        picard_count_bases(&part->counts, read);
+        picard_count_quals(&part->counts, read);
     }
-    picard_count_alignment(&part->counts, cell, read, &observer->limits, window);
-    picard_count_insert_size(&part->counts, cell, read, &observer->limits);
-    picard_count_bases(&part->counts, read);
-    picard_count_quals(&part->counts, read);
-    return 0;
+    return counts_gc ? picard_count_gc(&part->counts, cell, read, part->window) : 0;
 }
 
 static int add_records(struct record_observer *observer, void *arg,
@@ -122,6 +138,56 @@ static int combine(struct record_observer *observer, void *arg)
     return 0;
 }
 
+/* ---- windows of the reference by GC ---- */
+
+struct scan {                   /* of a part of the reference, by a worker */
+    struct thread_pool_slot slot;       /* must be the first member */
+    struct observer *observer;
+    uint64_t n_windows[PICARD_GC_BINS];
+};
+
+enum { SCAN_BASES = 4 << 20 };
+
+/* Finds the part of the reference that a job scans. */
+static int scan_part(struct worker *worker, void *item)
+{
+    struct scan *scan = item;
+    const sam_hdr_t *header = scan->observer->header;
+    uint64_t number = scan->slot.number;
+    (void)worker;
+    for (int32_t tid = 0; tid < sam_hdr_nref(header); tid++) {
+        uint64_t n_parts = (uint64_t)sam_hdr_tid2len(header, tid) / SCAN_BASES + 1;
+        if (number >= n_parts) {
+            number -= n_parts;
+            continue;
+        }
+        struct picard_window *window = picard_window_take(scan->observer->reference);
+        if (!window) return -1;
+        int64_t from = (int64_t)number * SCAN_BASES;
+        int r = picard_count_windows(window, tid, from, from + SCAN_BASES, scan->n_windows);
+        picard_window_give_back(scan->observer->reference, window);
+        return r;
+    }
+    return 0;
+}
+
+static int scan_reference(struct observer *observer)
+{
+    enum { MOST_SCANS = 8 };
+    unsigned n_jobs = 0;
+    for (int32_t tid = 0; tid < sam_hdr_nref(observer->header); tid++)
+        n_jobs += (unsigned)(sam_hdr_tid2len(observer->header, tid) / SCAN_BASES + 1);
+    struct scan *scans = xcalloc(MOST_SCANS, sizeof *scans);
+    for (int i = 0; i < MOST_SCANS; i++) scans[i].observer = observer;
+    int r = thread_pool_for_each(observer->threads, n_jobs, scans, MOST_SCANS, sizeof *scans,
+                                 scan_part);
+    for (int i = 0; i < MOST_SCANS; i++)
+        for (int bin = 0; bin < PICARD_GC_BINS; bin++)
+            observer->gc_windows[bin] += scans[i].n_windows[bin];
+    free(scans);
+    return r;
+}
+
 static int finish(struct record_observer *arg)
 {
     struct observer *observer = of(arg);
@@ -129,7 +195,7 @@ static int finish(struct record_observer *arg)
         if (observer->options->levels[i])
             picard_gather(observer->groups, (enum picard_level)i, &observer->sum,
                           &observer->levels[i]);
-    return 0;
+    return observer->options->reference ? scan_reference(observer) : 0;
 }
 
 static const struct {
@@ -148,15 +214,17 @@ static const struct {
      picard_print_quals},
     {".quality_yield_metrics", "CollectQualityYieldMetrics",
      picard_print_yield},
+    {".gc_bias.detail_metrics", "CollectGcBiasMetrics", picard_print_gc_details},
+    {".gc_bias.summary_metrics", "CollectGcBiasMetrics", picard_print_gc_summary},
 };
-enum { N_FILES = sizeof files / sizeof *files };
+enum { N_FILES = sizeof files / sizeof *files, N_WITHOUT_REFERENCE = N_FILES - 2 };
 
 static int print(const struct record_observer *arg, unsigned file, FILE *to)
 {
     const struct observer *observer = of(arg);
     const struct picard_report report = {&observer->sum, observer->levels,
                                          observer->options->minimum_share,
-                                         observer->options->deviations};
+                                         observer->options->deviations, observer->gc_windows};
     picard_print_head(files[file].tool, observer->prefix, observer->command_line, to);
     files[file].print(&report, to);
     return 0;
@@ -175,12 +243,14 @@ static void destroy(struct record_observer *arg)
 static struct record_observer *observe(const struct count_setup *setup)
 {
     static const struct observer_kind kind = {
-        .begin = begin, .add_records = add_records, .end = end, .combine = combine, .discard = discard,
-        .finish = finish, .print = print, .destroy = destroy};
+        .begin = begin, .add_records = add_records, .end = end, .combine = combine,
+        .discard = discard, .finish = finish, .print = print, .destroy = destroy};
     struct observer *observer = xcalloc(1, sizeof *observer);
     const struct picard_options *options = observer->options = setup->options;
     observer->base.kind = &kind;
     observer->limits = (struct picard_limits){options->most_insert, options->with_duplicates};
+    observer->header = setup->header;
+    observer->threads = setup->threads;
     observer->prefix = setup->name;
     observer->command_line = setup->command_line;
     observer->groups = picard_groups_create(setup->header);
@@ -198,10 +268,11 @@ static struct record_observer *observe(const struct count_setup *setup)
 
 static const char *suffix(const void *options, unsigned i)
 {
-    (void)options;
-    return i < N_FILES ? files[i].suffix : NULL;
+    bool has_reference = ((const struct picard_options *)options)->reference;
+    return i < (has_reference ? N_FILES : N_WITHOUT_REFERENCE) ? files[i].suffix : NULL;
 }
 
 const struct count_kind picard_kind = {
-    .memory_share = 16, .takes_settings = true, .parse = picard_options_parse, .free_options = picard_options_free,
-    .list = offsetof(struct picard_options, list), .suffix = suffix, .observe = observe};
+    .memory_share = 16, .takes_settings = true, .parse = picard_options_parse,
+    .free_options = picard_options_free, .list = offsetof(struct picard_options, list),
+    .suffix = suffix, .observe = observe};
