@@ -138,7 +138,7 @@ static int refuse_same_names(const struct all_named *all, const struct sort_sett
     return 0;
 }
 
-int report_files_check(const struct sort_options *o, const struct output_path *stats,
+int report_files_check(const struct sort_options *o, const struct output_path *json,
                        const struct markdup_report *duplicates)
 {
     const struct sort_settings *s = &o->settings;
@@ -152,7 +152,7 @@ int report_files_check(const struct sort_options *o, const struct output_path *s
     add(&all, true, writes ? "the output" : "the checksum", &output, is_pattern && output.final);
     add(&all, writes && s->index_path, "the index", &index, is_pattern);
     add(&all, s->also, "--also", &also, is_pattern);
-    add(&all, o->stats, "--stats", stats, false);
+    add(&all, o->report, "--report", json, false);
     for (int kind = 0; kind < COUNT_N_KINDS; kind++)
         for (unsigned i = 0; i < o->reports[kind].n_files; i++)
             add(&all, true, count_kind_option(kind), &o->reports[kind].files[i].path, false);

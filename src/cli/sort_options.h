@@ -35,7 +35,7 @@ struct sort_options {
     bool plan;                          /* --plan */
     bool quiet;
     int verbosity;
-    const char *stats;                  /* --stats, or NULL */
+    const char *report;                 /* --report, or NULL */
     const char *counts[COUNT_N_KINDS];  /* argument of each kind's option, or NULL */
     bool nothing_given;                 /* no input at a terminal: print help */
     const char *resume;                 /* --resume: the checkpoint */

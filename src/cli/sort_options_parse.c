@@ -303,7 +303,7 @@ static const struct option_row rows[] = {
     {"yes", 0, NULL, FLAG(yes)},
     {"progress", 0, NULL, FLAG(settings.progress)},
     {"quiet", 0, NULL, CALL(take_quiet, NULL), GIVEN(quiet)},
-    {"stats", 0, "FILE", TEXT(stats), GIVEN(settings.sample)},
+    {"report", 0, "FILE", TEXT(report), GIVEN(settings.sample)},
     {"verbosity", 0, "INT", NUMBER(verbosity, 0, 100)},
     {NULL, 'h', NULL, FLAG(help)},
     {"help", 0, "[all]", CALL(take_help, "nothing or =all"), GIVEN(help)},

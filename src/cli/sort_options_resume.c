@@ -133,7 +133,7 @@ static bool same_names(const struct sort_options *o, const struct checkpoint_out
 bool sort_options_ask_for_more(const struct sort_options *o, const struct checkpoint *checkpoint)
 {
     const struct checkpoint_output *was = &checkpoint->file.output;
-    bool same = !o->stats && !o->print_checksum && same_names(o, was) &&
+    bool same = !o->report && !o->print_checksum && same_names(o, was) &&
                 same_text(o->settings.also, was->also);
     for (size_t i = o->n_adopted; same && i < o->kept.n; i++)
         same = o->kept.kinds[i] != OPTION_OF_OUTPUT ||

@@ -74,7 +74,10 @@ static const struct {
 "  --coverage FILE      the same for `samtools coverage`, in coordinate order\n"
 "  --picard PREFIX      the files of Picard's CollectMultipleMetrics: PREFIX.insert_size_metrics,\n"
 "                       PREFIX.alignment_summary_metrics ...; levels and reference:\n"
-"                       --picard='LEVELS=SAMPLE,READ_GROUP R=FASTA PREFIX'\n"},
+"                       --picard='LEVELS=SAMPLE,READ_GROUP R=FASTA PREFIX'\n"
+"  --bedgraph FILE      write the depth as bedGraph to FILE; 'OPTIONS FILE' takes options such\n"
+"                       as -split, -strand +, --scale CPM, --bin 50, -F 1796\n"
+"  --bigwig FILE        the same as bigWig\n"},
     {TITLE, "Checks, instead of a sort or with it:\n"},
     {COMMON,
 "  --plan               dry run: print estimated time, memory and disk\n"
@@ -109,7 +112,7 @@ static const struct {
     {COMMON,
 "  --quiet              only errors, and the warning that barcodes are missing\n"},
     {RARE,
-"  --stats FILE         write what was done and how long it took to FILE, as JSON\n"
+"  --report FILE        write what was done and how long it took to FILE, as JSON\n"
 "  --verbosity INT      1 errors, warnings; 2 also the closing line; 4 also details [3]\n"},
     {COMMON,
 "  -h                   the common options\n"

@@ -166,9 +166,8 @@ static void walk_inputs(struct file_io *io, struct checkpoint_file *file)
 
 static void walk_count(struct file_io *io, int kind, struct checkpoint_output *output)
 {
-    const char *name = count_kind_name(kind);
-    walk_optional(io, name, &output->counts[kind]);
-    walk_optional(io, name, &output->count_options[kind]);
+    walk_optional(io, count_kind_name(kind), &output->counts[kind]);
+    walk_optional(io, "count-options", &output->count_options[kind]);
     require(io, !output->counts[kind] == !output->count_options[kind]);
 }
 

@@ -228,7 +228,11 @@ TEST(test_wrong_values_are_refused)
         {"mtime", "mtime 9223372036854775808\n", false},
         {"output ", "output \n", true},
         {"output ", "output /x\n", false},
-        {"flagstat", "flagstat \n", true},
+        {"flagstat", "flagstat =/x\n", true},
+        {"flagstat", "flagstat \n", false},     /* its options have no file */
+        {"count-options", "count-options =-q 1\n", true},
+        {"count-options", "count-options x\n", false},
+        {"count-temporaries", "count-temporaries 3\n", false},
         {"idxstats", "idxstats /x\n", false},
         {"coverage", "", false},
         {"statistics", "statistics =/x\n", true},
