@@ -153,9 +153,9 @@ static int verify_inputs(const struct sort_settings *settings)
 /* The reports of a sort. */
 struct reports {
     const struct sort_options *options;
-    struct output_path stats;
+    struct output_path json;
     struct markdup_report duplicates;
-    bool has_stats;             /* the statistics are written */
+    bool has_json;             /* it is written */
     int result;                 /* -1: a report could not be written */
 };
 
@@ -164,9 +164,10 @@ static void write_reports(void *arg, const struct sort_report *report, struct ou
 {
     struct reports *reports = arg;
     const struct sort_settings *settings = &reports->options->settings;
-    reports->has_stats = reports->stats.temporary != NULL;
-    if (reports->has_stats) output_set_add(set, &reports->stats, OUTPUT_EXTRA);
-    if ((reports->has_stats && sort_stats_write(&reports->stats, settings, report, false) < 0) ||
+    reports->has_json = reports->json.temporary != NULL;
+    if (reports->has_json) output_set_add(set, &reports->json, OUTPUT_EXTRA);
+    if ((reports->has_json &&
+         sort_report_write_json(&reports->json, settings, report, false) < 0) ||
         markdup_report_write(&reports->duplicates, settings, report, set) < 0)
         reports->result = -1;
 }
@@ -178,9 +179,9 @@ static int sort_and_report(struct sort_options *options)
     struct sort_report report = {0};
     struct reports reports = {.options = options};
     if (report_file_choose_counts(options) < 0 ||
-        report_file_choose(&reports.stats, "--stats", options->stats) < 0 ||
+        report_file_choose(&reports.json, "--report", options->report) < 0 ||
         markdup_report_choose(&reports.duplicates, settings) < 0 ||
-        report_files_check(options, &reports.stats, &reports.duplicates) < 0)
+        report_files_check(options, &reports.json, &reports.duplicates) < 0)
         return -1;
     settings->write_reports = write_reports;
     settings->reports_arg = &reports;
@@ -191,14 +192,14 @@ static int sort_and_report(struct sort_options *options)
         sort_report_print(&report, hts_verbose >= 4);
     if (!diag_failed() && settings->sum_only && flush_output() < 0) r = -1;
     /* After a failure the statistics may be held back together with the output. */
-    if (options->stats && (r < 0 ? !reports.stats.is_held : !reports.has_stats) &&
-        sort_stats_write(&reports.stats, settings, &report, r < 0) < 0)
+    if (options->report && (r < 0 ? !reports.json.is_held : !reports.has_json) &&
+        sort_report_write_json(&reports.json, settings, &report, r < 0) < 0)
         r = -1;
     if (r == 0 && reports.result == 0 &&
         markdup_report_write(&reports.duplicates, settings, &report, NULL) < 0)
         r = -1;
     markdup_report_release(&reports.duplicates);
-    output_path_release(&reports.stats);
+    output_path_release(&reports.json);
     sort_report_release(&report);
     return reports.result < 0 ? -1 : r;
 }

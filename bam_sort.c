@@ -86,7 +86,7 @@ static int merge_phase(struct sort_context *sort)
     progress_enter(sort->progress, SORT_PHASE_CLOSE);
     r = sorted_output_close(sort, r == 0);
     if (r == 0) sort->report->groups = sort->groups;
-    if (r == 0) r = count_files_write(sort->settings->count_files, false);
+    if (r == 0) r = count_files_write(sort->settings->counts, false);
     sort->report->output_bytes = sort->output.files[0].n_bytes;
     sort->report->also_bytes = sort->output.files[1].n_bytes;
     sort->report->n_buffers_kept = (unsigned)sort_buffer_pool_n_kept(sort->pool);
@@ -150,7 +150,7 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
     exception_guard_end();
     abort_cleanup_tell_complete(&abort_cleanup);
     abort_cleanup_restore_signals(&abort_cleanup);
-    if (r == 0) r = count_files_write(settings->count_files, true);
+    if (r == 0) r = count_files_write(settings->counts, true);
     sort_release(&sort);
     progress_finish(sort.progress);
     /* Everything is cleaned up by now. If the reader of standard output is gone, the process dies

@@ -45,7 +45,7 @@ enum sort_order {
     SORT_SHUFFLE,               /* --shuffle: random, the same for the same records and seed */
 };
 
-/* Returns the name of an order in the @HD line's SS tag and in --stats: "queryname:natural". */
+/* Returns the name of an order in the @HD line's SS tag and in --report: "queryname:natural". */
 const char *sort_order_name(enum sort_order order);
 
 /* Returns the name of an order in messages: "read name, numbers by value". */

@@ -61,7 +61,7 @@ EXPERIMENTS = {
     "durable-pipe": Experiment("resumable, a pipe, 512 MB", LARGE, DURABLE, True, NO_SYNCS),
     "reports": Experiment("reports, 64 MB", SMALL,
                           {"--quiet": ["--quiet"],
-                           "--progress --stats": ["--progress", "--stats", "{temp}/stats"],
+                           "--progress --report": ["--progress", "--report", "{temp}/stats"],
                            "--flagstat --idxstats --coverage":
                                ["--flagstat", "{temp}/f", "--idxstats", "{temp}/i", "--coverage",
                                 "{temp}/c"]}),

@@ -29,15 +29,18 @@ ROOMS = {
     "order": "util bam",
     "fixmate": "util bam",
     "stats": "util bam",
+    "depth": "util os bam",
+    "picard": "util bam",
+    "counts": "util bam stats depth picard",
     "columns": "util os bam",
     "spill": "util os bam order",
     "markdup": "util os bam spill",
     "input": "util os bam order fixmate spill markdup",
     "split": "util bam order",
-    "output": "util os bam order stats columns spill markdup split",
-    "resume": "util os bam order fixmate stats columns spill markdup input split output",
+    "output": "util os bam order counts columns spill markdup split",
+    "resume": "util os bam order fixmate counts columns spill markdup input split output",
     "sort": "util os bam order fixmate columns spill markdup input split output resume",
-    "cli": "util os bam order fixmate stats columns spill markdup input split output resume sort",
+    "cli": "util os bam order fixmate counts columns spill markdup input split output resume sort",
 }
 
 # The sources at the top, and the room that each belongs to.

@@ -13,7 +13,7 @@ Optional: `label` and `title` (texts), `marks` (a list of {"t_s", "label"}: vert
 `limit` ({"rss_bytes", "label"}: a horizontal line). All else is ignored. A row of the figure for
 which no file has data is left out. Needs matplotlib.
 
-The files of `samtools rocksort --stats FILE` can be drawn, too, with marks where phases end, and a
+The files of `samtools rocksort --report FILE` can be drawn, too, with marks where phases end, and a
 line at the most memory that the sort may take: its budget and what it may take beside it.
 """
 
@@ -30,7 +30,7 @@ MIB = 1 << 20
 MIN_STEPS = 240
 INK_BYTES_COLORS = 64
 LETTER_POINTS = 3.6     # a letter of the labels of marks is at most so wide on average
-STATS_SCHEMA = "samtools-rocksort-stats"
+REPORT_SCHEMA = "samtools-rocksort-report"
 MOST_TITLE = 110
 
 
@@ -51,8 +51,8 @@ ROWS = [
 ]
 
 
-def prepare_stats(data):
-    """Adds marks, limit and title to a file of --stats (doc/stats.md)."""
+def prepare_report(data):
+    """Adds marks, limit and title to a file of --report (doc/report.md)."""
     marks, t_s = [], 0.0
     for name, phase in data.get("phases", {}).items():
         # Marks of phases that took no time would cover each other.
@@ -82,8 +82,8 @@ def load(path):
         raise ValueError("is no JSON object")
     if "columns" not in data and isinstance(data.get("series"), dict):
         data = dict(data, **data["series"])
-    if data.get("schema") == STATS_SCHEMA and isinstance(data.get("columns"), dict):
-        prepare_stats(data)
+    if data.get("schema") == REPORT_SCHEMA and isinstance(data.get("columns"), dict):
+        prepare_report(data)
     columns = data.get("columns")
     if not isinstance(columns, dict) or not columns.get("t_s"):
         raise ValueError("has no columns with t_s")

@@ -115,7 +115,7 @@ for file in /usr/bin/samtools-rocksort /usr/lib/rocksort/bin/samtools \
     /usr/share/zsh/vendor-completions/_samtools-rocksort \
     /usr/share/fish/vendor_completions.d/samtools-rocksort.fish \
     /usr/share/doc/samtools-rocksort/README.md \
-    /usr/share/doc/samtools-rocksort/doc/stats.md \
+    /usr/share/doc/samtools-rocksort/doc/report.md \
     /usr/share/doc/samtools-rocksort/examples/plot-run.py; do
     # minbase may be set up to leave out manual pages, but the package has them.
     inside dpkg -L samtools-rocksort | grep -Fx "$file" >/dev/null || fail "no $file in the package"

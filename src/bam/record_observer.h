@@ -7,7 +7,7 @@
  * come in pieces; the result of a piece is a *part*.
  *
  * Order of calls: for each piece begin, add_records (once or more) and end, all by one worker; then
- * combine, or discard after a failure. After the last piece print; destroy. begin_run comes
+ * combine, or discard after a failure. After the last piece finish; print; destroy. begin_run comes
  * before the pieces of a run; if the disk is full, undo_run follows, and the run is written again.
  *
  * Threads: several may work on different parts. The parts of the output are combined one at a time,
@@ -42,7 +42,9 @@ struct observer_kind {          /* a function may be NULL */
     void (*discard)(void *part);
     void (*begin_run)(struct record_observer *observer);        /* while no part is open */
     void (*undo_run)(struct record_observer *observer, uint32_t run);   /* while no part is open */
-    void (*print)(const struct record_observer *observer, FILE *to);
+    int (*finish)(struct record_observer *observer);    /* completes files that are streamed */
+    /* Prints file number `file` of a report (count_kind.h). */
+    int (*print)(const struct record_observer *observer, unsigned file, FILE *to);
     void (*destroy)(struct record_observer *observer);
 };
 

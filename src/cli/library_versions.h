@@ -16,7 +16,7 @@ enum {
 };
 
 struct library_version {
-    const char *field;          /* in --stats; NULL: no field of its own */
+    const char *field;          /* in --report; NULL: no field of its own */
     const char *name;           /* NULL: the library is not built in */
     const char *version;
 };

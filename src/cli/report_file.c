@@ -28,13 +28,21 @@ int report_file_choose(struct output_path *path, const char *option, const char 
 
 int report_file_choose_counts(struct sort_options *o)
 {
-    for (int i = 0; i < COUNT_N_KINDS; i++) {
-        struct count_file *file = &o->count_files[i];
-        const char *option = count_kind_option((enum count_kind)i);
-        if (report_file_choose(&file->path, option, o->counts[i]) < 0) return -1;
-        file->is_wanted = o->counts[i] != NULL;
-        o->settings.asked_output.counts[i] = file->path.final;
+    struct checkpoint_output *asked = &o->settings.asked_output;
+    size_t n = 0;
+    o->count_temporaries = xcalloc((size_t)COUNT_N_KINDS * MOST_COUNT_FILES,
+                                   sizeof *o->count_temporaries);
+    for (int kind = 0; kind < COUNT_N_KINDS; kind++) {
+        struct count_report *report = &o->reports[kind];
+        if (count_files_choose(kind, o->counts[kind], report) < 0) return -1;
+        asked->counts[kind] = report->final;
+        asked->count_options[kind] = report->final ? report->request.words : NULL;
+        for (unsigned i = 0; i < report->n_files; i++)
+            if (report->files[i].is_streamed && report->files[i].path.temporary)
+                o->count_temporaries[n++] = report->files[i].path.temporary;
     }
+    asked->count_temporaries = o->count_temporaries;
+    asked->n_count_temporaries = n;
     return 0;
 }
 
@@ -62,7 +70,7 @@ struct named {                  /* what the sort writes */
     bool is_pattern;            /* of groups */
 };
 
-enum { MOST_NAMED = 6 + COUNT_N_KINDS };
+enum { MOST_NAMED = 6 + COUNT_N_KINDS * MOST_COUNT_FILES };
 
 struct all_named {
     struct named list[MOST_NAMED];
@@ -130,7 +138,7 @@ static int refuse_same_names(const struct all_named *all, const struct sort_sett
     return 0;
 }
 
-int report_files_check(const struct sort_options *o, const struct output_path *stats,
+int report_files_check(const struct sort_options *o, const struct output_path *json,
                        const struct markdup_report *duplicates)
 {
     const struct sort_settings *s = &o->settings;
@@ -144,10 +152,10 @@ int report_files_check(const struct sort_options *o, const struct output_path *s
     add(&all, true, writes ? "the output" : "the checksum", &output, is_pattern && output.final);
     add(&all, writes && s->index_path, "the index", &index, is_pattern);
     add(&all, s->also, "--also", &also, is_pattern);
-    add(&all, o->stats, "--stats", stats, false);
-    for (int i = 0; i < COUNT_N_KINDS; i++)
-        add(&all, o->count_files[i].is_wanted, count_kind_option((enum count_kind)i),
-            &o->count_files[i].path, false);
+    add(&all, o->report, "--report", json, false);
+    for (int kind = 0; kind < COUNT_N_KINDS; kind++)
+        for (unsigned i = 0; i < o->reports[kind].n_files; i++)
+            add(&all, true, count_kind_option(kind), &o->reports[kind].files[i].path, false);
     add(&all, s->markdup && rules->statistics_path, statistics_option, &duplicates->statistics,
         false);
     add(&all, s->markdup && rules->metrics_path, metrics_option, &duplicates->metrics, false);
@@ -161,7 +169,7 @@ int report_files_check(const struct sort_options *o, const struct output_path *s
 /* ---- writing ---- */
 
 int report_file_write(struct output_path *path, const char *what,
-                      void (*put)(FILE *to, const void *arg), const void *arg)
+                      int (*put)(FILE *to, const void *arg), const void *arg)
 {
     /* Block signals for some milliseconds, so that no temporary file is left. */
     sigset_t all, before;
@@ -180,7 +188,7 @@ struct report_sources {
     const struct sort_report *report;
 };
 
-static void put_statistics(FILE *to, const void *arg)
+static int put_statistics(FILE *to, const void *arg)
 {
     const struct report_sources *from = arg;
     const struct duplicate_outcome *outcome = &from->report->duplicates;
@@ -190,6 +198,7 @@ static void put_statistics(FILE *to, const void *arg)
     markdup_stats_write(to, from->settings->markdup_rules.json, command,
                         by_group ? outcome->counts : &sum, by_group ? outcome->groups : NULL);
     free(command);
+    return 0;
 }
 
 /* Counts of read groups as counts of their libraries. */
@@ -204,7 +213,7 @@ static struct duplicate_counts *count_libraries(const struct duplicate_outcome *
     return counts;
 }
 
-static void put_metrics(FILE *to, const void *arg)
+static int put_metrics(FILE *to, const void *arg)
 {
     const struct report_sources *from = arg;
     const struct duplicate_outcome *outcome = &from->report->duplicates;
@@ -215,6 +224,7 @@ static void put_metrics(FILE *to, const void *arg)
     struct duplicate_counts *counts = count_libraries(outcome);
     markdup_metrics_write(to, from->settings->command_line, started, counts, outcome->groups);
     free(counts);
+    return 0;
 }
 
 int markdup_report_write(struct markdup_report *paths, const struct sort_settings *settings,
@@ -228,7 +238,7 @@ int markdup_report_write(struct markdup_report *paths, const struct sort_setting
     if (set) output_set_add(set, metrics, OUTPUT_EXTRA);
     bool in_place = !set;
     if (rules->prints_statistics && !rules->statistics_path && in_place)
-        put_statistics(stderr, &sources);
+        (void)put_statistics(stderr, &sources);
     if (rules->statistics_path && !statistics->temporary == in_place &&
         report_file_write(statistics, "the statistics", put_statistics, &sources) < 0)
         return -1;

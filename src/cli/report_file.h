@@ -1,5 +1,5 @@
 /*
- * report_file.h -- chooses and writes report files: those of --stats, --flagstat, --idxstats,
+ * report_file.h -- chooses and writes report files: those of --report, --flagstat, --idxstats,
  * --coverage, and the statistics of --markdup.
  *
  * Order of calls: choose all and check before the sort; write after it, or before the output is
@@ -16,21 +16,22 @@
 #include <stdio.h>
 
 /* Chooses the file `name`, or standard output for "-", for which the path stays {0}; also for NULL.
-   `option`, such as "--stats", is for messages. */
+   `option`, such as "--report", is for messages. */
 int report_file_choose(struct output_path *path, const char *option, const char *name);
 
 /* Chooses the files of all requested counts. The options own the paths; the sort writes the
    files. */
 int report_file_choose_counts(struct sort_options *options);
 
-/* Calls put(to, arg), which writes to a stream of the file and may ignore write errors. Renames the
+/* Calls put(to, arg), which writes to a stream of the file, may ignore write errors, and
+   returns 0. Renames the
    file when it is complete. `what`, such as "the statistics", is for messages. */
 int report_file_write(struct output_path *path, const char *what,
-                      void (*put)(FILE *to, const void *arg), const void *arg);
+                      int (*put)(FILE *to, const void *arg), const void *arg);
 
-/* Writes the report of a sort that has ended or `failed`, as JSON (--stats; doc/stats.md describes
-   every field). */
-int sort_stats_write(struct output_path *path, const struct sort_settings *settings,
+/* Writes the report of a sort that has ended or `failed`, as JSON (--report; doc/report.md
+   describes every field). */
+int sort_report_write_json(struct output_path *path, const struct sort_settings *settings,
                      const struct sort_report *report, bool failed);
 
 /* ---- the reports of --markdup: -s, -f, --json and --metrics ---- */
@@ -43,8 +44,8 @@ struct markdup_report {
 int markdup_report_choose(struct markdup_report *paths, struct sort_settings *settings);
 
 /* Refuses a name given to two outputs or reports, or to an input and anything but the output; with
-   --split-by also a report that a group could overwrite. stats: the file of --stats. */
-int report_files_check(const struct sort_options *options, const struct output_path *stats,
+   --split-by also a report that a group could overwrite. json: the file of --report. */
+int report_files_check(const struct sort_options *options, const struct output_path *json,
                        const struct markdup_report *duplicates);
 
 /* Writes the reports with temporary files, and adds them to the set; or, with set NULL, the

@@ -13,7 +13,7 @@
 #define ROCKSORT_CLI_SORT_OPTIONS_H
 
 #include "cli/machine_fit.h"
-#include "cli/option_table.h"
+#include "util/option_table.h"
 #include "output/count_files.h"
 #include "sort/bam_sort.h"
 
@@ -35,8 +35,8 @@ struct sort_options {
     bool plan;                          /* --plan */
     bool quiet;
     int verbosity;
-    const char *stats;                  /* --stats, or NULL */
-    const char *counts[COUNT_N_KINDS];  /* --flagstat, --idxstats, --coverage, or NULL */
+    const char *report;                 /* --report, or NULL */
+    const char *counts[COUNT_N_KINDS];  /* argument of each kind's option, or NULL */
     bool nothing_given;                 /* no input at a terminal: print help */
     const char *resume;                 /* --resume: the checkpoint */
     bool clean;                         /* --clean */
@@ -66,7 +66,9 @@ struct sort_options {
     bool index_of_checkpoint;           /* write_index is from the checkpoint */
     /* memory that the settings point to */
     char *output_name, *index_name;
-    struct count_file count_files[COUNT_N_KINDS];
+    struct count_report reports[COUNT_N_KINDS];
+    char *adopted_counts[COUNT_N_KINDS];        /* arguments from the checkpoint */
+    const char **count_temporaries;
     const char **temp_prefixes;         /* of each -T */
     char **input_names;                 /* paths, NULL-terminated */
     const char **resumed_inputs;
@@ -111,7 +113,6 @@ int sort_options_take_reference(void *options, const char *fasta);
 
 /* Return an argument with absolute paths (option_table.h): --reference and -I; options of htslib,
    such as -O; --split-by. */
-char *sort_options_whole_file(const char *file);
 char *sort_options_whole_formats(const char *options);
 char *sort_options_whole_split(const char *how);
 

@@ -7,7 +7,7 @@
  */
 #include "cli/sort_options.h"
 
-#include "cli/option_table.h"
+#include "util/option_table.h"
 #include "markdup/read_names.h"
 #include "util/diag.h"
 #include "util/words.h"

@@ -36,8 +36,8 @@ int sort_options_check_modes(const struct sort_options *o, int n_args)
          !s->rules.minhash.forward_only,
          "--merge cannot check the order of -I without -R, which reverses reads"},
         {s->partial && !o->resume, "--partial can be used with --resume only"},
-        {o->stats && (o->clean || o->verify || o->plan),
-         "--stats can be used with a sort only, not with --clean, --verify or --plan"},
+        {o->report && (o->clean || o->verify || o->plan),
+         "--report can be used with a sort only, not with --clean, --verify or --plan"},
         {sort_options_ask_for_counts(o) && (o->clean || s->sum_only || o->verify),
          "counts such as --flagstat go with a sort only, not with --clean, --checksum-only "
          "or --verify"},

@@ -4,7 +4,7 @@
  */
 #include "cli/sort_options.h"
 
-#include "cli/option_table.h"
+#include "util/option_table.h"
 #include "columns/column_schema.h"
 #include "input/bam_reader.h"
 #include "util/diag.h"
@@ -76,11 +76,6 @@ static int add_output_format(struct sort_options *o, const char *option, const c
     return add_format(option, text, &o->output_options);
 }
 
-char *sort_options_whole_file(const char *file)
-{
-    return realpath(file, NULL);
-}
-
 char *sort_options_whole_split(const char *how)
 {
     struct split_request request;
@@ -104,13 +99,14 @@ int sort_options_take_reference(void *options, const char *fasta)
 {
     struct sort_options *o = options;
     /* As in htslib, the name of the index may replace that of the FASTA file. */
-    static const char index[] = ".fai";
-    size_t n = strlen(fasta), n_index = sizeof index - 1;
+    static const char key[] = "reference=", index[] = ".fai";
+    size_t n = strlen(fasta), n_index = sizeof index - 1, n_key = sizeof key - 1;
     if (n > n_index && strcmp(fasta + n - n_index, index) == 0) n -= n_index;
-    char *text = xasprintf("reference=%.*s", (int)n, fasta);
+    char *text = xasprintf("%s%.*s", key, (int)n, fasta);
     int r = add_format("--reference", text,
                                     (hts_opt **)&o->settings.input_format.specific);
     if (r == 0) r = add_output_format(o, "--reference", text);
+    if (r == 0) o->settings.reference = o->output_texts[o->n_output_texts - 1] + n_key;
     free(text);
     return r;
 }
@@ -197,13 +193,18 @@ static bool is_by_position(enum sort_order order)
     return order == SORT_COORDINATE || order == SORT_MINHASH;
 }
 
-/* Refuses --coverage in other orders: depths are counted as records pass in coordinate order. */
+/* Refuses --coverage and the like in other orders: depths are counted as records pass in coordinate
+   order. */
 static int check_counts(const struct sort_options *o)
 {
-    if (!o->counts[COUNT_COVERAGE] || is_by_position(o->settings.rules.order)) return 0;
-    diag_error("--coverage counts output in coordinate order only: leave it out, or the option of "
-               "the other order");
-    return -1;
+    if (is_by_position(o->settings.rules.order)) return 0;
+    for (int i = 0; i < COUNT_N_KINDS; i++) {
+        if (!o->counts[i] || !count_kinds[i]->in_coordinate_order) continue;
+        diag_error("%s counts output in coordinate order only: leave it out, or the option of the "
+                   "other order", count_kind_option(i));
+        return -1;
+    }
+    return 0;
 }
 
 /* Decides whether there is an index, and names it if the user did not. */

@@ -3,7 +3,7 @@
  */
 #include "cli/sort_options.h"
 
-#include "cli/option_table.h"
+#include "util/option_table.h"
 #include "input/input_file.h"
 #include "util/diag.h"
 #include "util/size.h"
@@ -49,7 +49,7 @@ void sort_options_init(struct sort_options *options, enum sort_dialect dialect)
         },
         .verbosity = hts_verbose,
     };
-    options->settings.count_files = options->count_files;
+    options->settings.counts = options->reports;
     (void)size_parse(DEFAULT_MEMORY, &options->thread_memory_bytes);
 }
 
@@ -69,7 +69,9 @@ void sort_options_release(struct sort_options *o)
     free(o->temp_prefixes);
     free(o->output_name);
     free(o->index_name);
-    for (int i = 0; i < COUNT_N_KINDS; i++) output_path_release(&o->count_files[i].path);
+    count_files_release(o->reports);
+    for (int i = 0; i < COUNT_N_KINDS; i++) free(o->adopted_counts[i]);
+    free(o->count_temporaries);
 }
 
 /* ---- single options ---- */
@@ -250,7 +252,8 @@ static const struct option_row rows[] = {
     {"template-coordinate", 0, NULL, ORDER(SORT_TEMPLATE)},
     {NULL, 'M', NULL, ORDER(SORT_MINHASH)},
     {NULL, 'K', "INT", CALL(take_minimiser_length, "a number from 1 to 31"), RUNS},
-    {NULL, 'I', "FASTA", CALL(take_fasta, NULL), GIVEN(order_given), RUNS, WHOLE(file)},
+    {NULL, 'I', "FASTA", CALL(take_fasta, NULL), GIVEN(order_given), RUNS,
+     .whole = option_whole_file},
     {NULL, 'w', "INT", NUMBER(settings.minhash_window, 1, 1048576), RUNS},
     {NULL, 'R', NULL, FLAG(settings.rules.minhash.forward_only), RUNS},
     {NULL, 'H', NULL, FLAG(settings.rules.minhash.squeeze), RUNS},
@@ -273,12 +276,13 @@ static const struct option_row rows[] = {
     {NULL, 'f', NULL, FLAG(whole_name)},
     {"fsync", 0, NULL, FLAG(settings.durable), OUTPUT},
     {"no-PG", 0, NULL, .kind = OPTION_OFF, .member = AT(settings.add_pg)},
-    {"reference", 0, "FASTA", CALL(sort_options_take_reference, NULL), OUTPUT, WHOLE(file)},
+    {"reference", 0, "FASTA", CALL(sort_options_take_reference, NULL), OUTPUT,
+     .whole = option_whole_file},
     {"input-fmt-option", 0, "OPT", CALL(sort_options_take_input_option, NULL), RUNS,
      WHOLE(formats)},
     {"output-fmt-option", 0, "OPT", CALL(sort_options_take_output_option, NULL), OUTPUT,
      WHOLE(formats)},
-#define COUNT_ROW(upper, lower) {#lower, 0, "FILE", TEXT(counts[COUNT_##upper])},
+#define COUNT_ROW(kind, name, takes) {name, 0, takes, TEXT(counts[COUNT_##kind])},
     COUNT_KINDS(COUNT_ROW)
     {"plan", 0, NULL, FLAG(plan)},
     {"verify", 0, "[coordinate]", CALL(take_verify, NULL), GIVEN(verify)},
@@ -299,7 +303,7 @@ static const struct option_row rows[] = {
     {"yes", 0, NULL, FLAG(yes)},
     {"progress", 0, NULL, FLAG(settings.progress)},
     {"quiet", 0, NULL, CALL(take_quiet, NULL), GIVEN(quiet)},
-    {"stats", 0, "FILE", TEXT(stats), GIVEN(settings.sample)},
+    {"report", 0, "FILE", TEXT(report), GIVEN(settings.sample)},
     {"verbosity", 0, "INT", NUMBER(verbosity, 0, 100)},
     {NULL, 'h', NULL, FLAG(help)},
     {"help", 0, "[all]", CALL(take_help, "nothing or =all"), GIVEN(help)},

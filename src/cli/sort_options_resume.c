@@ -3,7 +3,7 @@
  */
 #include "cli/sort_options.h"
 
-#include "cli/option_table.h"
+#include "util/option_table.h"
 #include "output/output_format.h"
 #include "output/output_path.h"
 #include "resume/resume.h"
@@ -55,8 +55,11 @@ static void adopt_files(struct sort_options *o, const struct sort_options *given
         o->index_name = output->index ? xstrdup(output->index) : NULL;
     }
     if (!s->also) s->also = output->also;
-    for (int i = 0; i < COUNT_N_KINDS; i++)
-        if (!o->counts[i]) o->counts[i] = output->counts[i];
+    for (int i = 0; i < COUNT_N_KINDS; i++) {
+        if (!output->counts[i]) continue;
+        o->adopted_counts[i] = count_request_text(output->count_options[i], output->counts[i]);
+        if (!o->counts[i]) o->counts[i] = o->adopted_counts[i];
+    }
     if (!given->settings.markdup) adopt_reports(&s->markdup_rules, output);
 }
 
@@ -130,11 +133,12 @@ static bool same_names(const struct sort_options *o, const struct checkpoint_out
 bool sort_options_ask_for_more(const struct sort_options *o, const struct checkpoint *checkpoint)
 {
     const struct checkpoint_output *was = &checkpoint->file.output;
-    bool same = !o->stats && !o->print_checksum && same_names(o, was) &&
+    bool same = !o->report && !o->print_checksum && same_names(o, was) &&
                 same_text(o->settings.also, was->also);
     for (size_t i = o->n_adopted; same && i < o->kept.n; i++)
         same = o->kept.kinds[i] != OPTION_OF_OUTPUT ||
                option_list_has(&o->kept, o->n_adopted, o->kept.words[i]);
-    for (int i = 0; same && i < COUNT_N_KINDS; i++) same = same_text(o->counts[i], was->counts[i]);
+    for (int i = 0; same && i < COUNT_N_KINDS; i++)
+        same = same_text(o->counts[i], o->adopted_counts[i]);
     return !same;
 }

@@ -106,7 +106,7 @@ static const struct {
     {COMMON,
 "  --quiet              only errors, and the warning that barcodes are missing\n"},
     {RARE,
-"  --stats FILE         write what was done and how long it took to FILE, as JSON\n"
+"  --report FILE        write what was done and how long it took to FILE, as JSON\n"
 "  --verbosity INT      1 errors, warnings; 2 also the closing line; 4 also details [3]\n"},
     {COMMON,
 "  -h                   the common options\n"

@@ -316,20 +316,22 @@ static int finish_groups(struct cleaning *c, bool finishes, struct found *found)
 static int clean_dead(struct cleaning *c, const struct checkpoint_dir *dir, struct found *found)
 {
     const struct checkpoint_file *file = &found->file;
-    const char *const *names = file->output.temporaries;
+    const size_t n_names = checkpoint_n_temporaries(&file->output);
+    const char *name;
     bool removes = c->removes && dir->is_locked;
     int r = c->removes && !removes ? refuse_without_locks(found->path) : 0;
     /* First rename complete results: the checkpoint stays if that fails. */
     if (finish_groups(c, removes, found) < 0) r = -1;
-    for (int i = 0; i < CHECKPOINT_N_TEMPORARIES; i++)
-        if (names[i] && clean_names_of(c, names[i]) < 0) r = -1;
+    for (size_t i = 0; i < n_names; i++)
+        if ((name = checkpoint_temporary(&file->output, i)) && clean_names_of(c, name) < 0) r = -1;
     removes = removes && r == 0;
     if (removes && temp_dir_remove(found->path) < 0) r = refuse_to_remove(found->path);
     removes = removes && r == 0;
     say_found(found, removes);
     if (file->n_directories > 0 && !removes) say_how(found);
-    for (int i = 0; i < CHECKPOINT_N_TEMPORARIES; i++)
-        if (names[i] && clean_file(c, names[i], true) < 0) r = -1;
+    for (size_t i = 0; i < n_names; i++)
+        if ((name = checkpoint_temporary(&file->output, i)) && clean_file(c, name, true) < 0)
+            r = -1;
     for (size_t i = 1; file->directory == 0 && i < file->n_directories; i++)
         if (clean_part(c, found, i, removes) < 0) r = -1;
     return r;

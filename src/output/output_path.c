@@ -362,29 +362,35 @@ int output_path_save(struct output_path *path, const void *bytes, size_t n_bytes
     return -1;
 }
 
+int output_path_fail(struct output_path *path, const char *what, int error)
+{
+    if (path->temporary && disk_space_is_short(error))
+        diag_full_disk(path->final, "cannot write %s to '%s': %s; free space, or give %s another "
+                       "file", what, path->final, strerror(error), what);
+    else
+        diag_error("cannot write %s to '%s': %s%s", what,
+                   path->name ? path->name : "standard output", strerror(error),
+                   diag_advice(error));
+    output_path_drop(path);
+    return -1;
+}
+
 int output_path_print(struct output_path *path, const char *what,
-                      void (*print)(FILE *to, const void *arg), const void *arg)
+                      int (*print)(FILE *to, const void *arg), const void *arg)
 {
     char *text = NULL;
     size_t n_bytes;
     FILE *to = open_memstream(&text, &n_bytes);
     xalloc_require(to != NULL);
-    print(to, arg);
+    int r = print(to, arg), error = 0;
     xalloc_require(!ferror(to) && fclose(to) == 0);
-    int error = 0;
-    if (path->name)
+    if (r == 0 && path->name)
         error = put(path, text, n_bytes);
-    else if (path_write_all(STDOUT_FILENO, text, n_bytes) < 0)
+    else if (r == 0 && path_write_all(STDOUT_FILENO, text, n_bytes) < 0)
         error = errno;
     free(text);
-    if (!error && output_path_commit(path) == 0) return 0;
-    if (error && path->temporary && disk_space_is_short(error))
-        diag_full_disk(path->final, "cannot write %s to '%s': %s; free space, or give %s another "
-                       "file", what, path->final, strerror(error), what);
-    else if (error)
-        diag_error("cannot write %s to '%s': %s%s", what,
-                   path->name ? path->name : "standard output", strerror(error),
-                   diag_advice(error));
+    if (error) return output_path_fail(path, what, error);
+    if (r == 0 && output_path_commit(path) == 0) return 0;
     output_path_drop(path);
     return -1;
 }

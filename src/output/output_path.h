@@ -86,10 +86,13 @@ void output_path_close_incomplete(const struct output_path *path, hFILE *file);
    left. */
 int output_path_save(struct output_path *path, const void *bytes, size_t n_bytes);
 
-/* Does the same with what print(to, arg) prints; without a name, writes it to standard output.
-   `what`, such as "--flagstat", is for messages. */
+/* Does the same with what print(to, arg) prints, which returns 0, or -1 after a message; without a
+   name, writes it to standard output. `what`, such as "--flagstat", is for messages. */
 int output_path_print(struct output_path *path, const char *what,
-                      void (*print)(FILE *to, const void *arg), const void *arg);
+                      int (*print)(FILE *to, const void *arg), const void *arg);
+
+/* Prints why `what` cannot be written, with errno `error`, and removes the file. Returns -1. */
+int output_path_fail(struct output_path *path, const char *what, int error);
 
 /* A second descriptor of the temporary file, to advise the kernel, not to write. -1: no temporary
    file. */

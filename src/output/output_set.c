@@ -7,6 +7,7 @@
 #include "util/words.h"
 #include "util/xalloc.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 void output_set_add(struct output_set *set, struct output_path *path, enum output_role role)
 {
     if (!path->temporary) return;
+    assert(set->n_paths < OUTPUT_SET_MOST);
     path->in_set = true;
     set->roles[set->n_paths] = role;
     set->paths[set->n_paths++] = path;

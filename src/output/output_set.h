@@ -47,7 +47,7 @@ enum output_set_state {
     OUTPUT_SET_NAMED,
 };
 
-enum { OUTPUT_SET_MOST = 12 };  /* two outputs, an index and six reports */
+enum { OUTPUT_SET_MOST = 96 };  /* two outputs, an index, and reports of several files */
 
 struct output_set {             /* starts as {0} */
     const char *output;         /* the user's name of it, for messages */

@@ -445,7 +445,7 @@ const char *checkpoint_command(const char *path, bool partial, bool has_output,
     const char *output = places->files[CHECKPOINT_OUTPUT];
     put_option("-o", output || has_output ? output : "FILE", text);
     put_option("--also", places->files[CHECKPOINT_ALSO], text);
-    for (unsigned i = 0; i < COUNT_N_KINDS; i++)
+    for (int i = 0; i < COUNT_N_KINDS; i++)
         put_option(count_kind_option(i), places->files[CHECKPOINT_COUNTS + i], text);
     return text;
 }

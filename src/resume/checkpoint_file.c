@@ -164,6 +164,13 @@ static void walk_inputs(struct file_io *io, struct checkpoint_file *file)
     walk_input(io, "fasta", &file->fasta);
 }
 
+static void walk_count(struct file_io *io, int kind, struct checkpoint_output *output)
+{
+    walk_optional(io, count_kind_name(kind), &output->counts[kind]);
+    walk_optional(io, "count-options", &output->count_options[kind]);
+    require(io, !output->counts[kind] == !output->count_options[kind]);
+}
+
 static void walk_output(struct file_io *io, struct checkpoint_output *output)
 {
     static const char *const temporaries[CHECKPOINT_N_TEMPORARIES] = {
@@ -171,12 +178,16 @@ static void walk_output(struct file_io *io, struct checkpoint_output *output)
     walk_optional(io, "output", &output->path);
     walk_optional(io, "index", &output->index);
     walk_optional(io, "also", &output->also);
-    for (unsigned i = 0; i < COUNT_N_KINDS; i++)
-        walk_optional(io, count_kind_name(i), &output->counts[i]);
+    for (int kind = 0; kind < COUNT_N_KINDS; kind++) walk_count(io, kind, output);
     walk_optional(io, "statistics", &output->statistics);
     walk_optional(io, "metrics", &output->metrics);
     for (int i = 0; i < CHECKPOINT_N_TEMPORARIES; i++)
         walk_optional(io, temporaries[i], &output->temporaries[i]);
+    WALK_NUMBER(io, "count-temporaries", output->n_count_temporaries, SIZE_MAX / 64);
+    make_array(io, &output->count_temporaries, &output->n_count_temporaries,
+               sizeof *output->count_temporaries);
+    for (size_t i = 0; i < output->n_count_temporaries && !io->is_bad; i++)
+        walk_text(io, "temporary", &output->count_temporaries[i]);
 }
 
 /* The totals and the header. */
@@ -249,11 +260,18 @@ int checkpoint_file_parse(const char *text, size_t n_bytes, struct checkpoint_fi
     return -1;
 }
 
+const char *checkpoint_temporary(const struct checkpoint_output *output, size_t i)
+{
+    return i < CHECKPOINT_N_TEMPORARIES ? output->temporaries[i]
+                                        : output->count_temporaries[i - CHECKPOINT_N_TEMPORARIES];
+}
+
 void checkpoint_file_release(struct checkpoint_file *file)
 {
     free(file->directories);
     free(file->inputs);
     free(file->options);
+    free(file->output.count_temporaries);
     free(file->memory);
     *file = (struct checkpoint_file){0};
 }

@@ -2,7 +2,7 @@
  * checkpoint_file.h -- formats and parses the checkpoint file, STORE, in a temporary directory: all
  * that another process needs, besides the runs, to finish the sort.
  *
- * The file begins with "rocksort-store 7", the version of this format, and a newline. Then come
+ * The file begins with "rocksort-store 8", the version of this format, and a newline. Then come
  * texts that end with NUL, each a keyword and a value, in the order of walk_file. A value that may
  * be missing is empty or has = before it. The last line is "end 0123456789abcdef", the XXH3-64 of
  * everything before it.
@@ -14,7 +14,7 @@
 #define ROCKSORT_RESUME_CHECKPOINT_FILE_H
 
 #include "bam/content_sum.h"
-#include "stats/count_kinds.h"
+#include "counts/count_kinds.h"
 
 #include <htslib/kstring.h>
 #include <stdbool.h>
@@ -22,14 +22,14 @@
 #include <stdint.h>
 
 enum {
-    CHECKPOINT_VERSION = 7,
+    CHECKPOINT_VERSION = 8,
     CHECKPOINT_MOST_DIRECTORIES = 64,
 };
 
 enum {                          /* files whose paths can be changed when a sort is resumed */
     CHECKPOINT_OUTPUT,          /* -o */
     CHECKPOINT_ALSO,            /* --also */
-    CHECKPOINT_COUNTS,          /* one for each enum count_kind */
+    CHECKPOINT_COUNTS,          /* one for each kind of count_kinds.h */
     CHECKPOINT_N_FILES = CHECKPOINT_COUNTS + COUNT_N_KINDS,
 };
 
@@ -56,10 +56,14 @@ struct checkpoint_output {      /* files of the output */
     const char *path;           /* absolute; NULL: standard output */
     const char *index;          /* absolute, or NULL */
     const char *also;           /* --also, absolute; or NULL */
-    const char *counts[COUNT_N_KINDS];  /* absolute; NULL: none, or not a regular file */
+    const char *counts[COUNT_N_KINDS];  /* FILE or PREFIX, absolute; NULL: none, or not a regular
+                                           file */
+    const char *count_options[COUNT_N_KINDS];   /* count_request.words; NULL as above */
     const char *statistics, *metrics;   /* the same, for -f and --metrics of --markdup */
     /* temporary files the process was writing, or NULL */
     const char *temporaries[CHECKPOINT_N_TEMPORARIES];
+    size_t n_count_temporaries; /* of reports that are streamed */
+    const char **count_temporaries;
 };
 
 struct checkpoint_file {
@@ -88,6 +92,15 @@ void checkpoint_file_format(const struct checkpoint_file *file, kstring_t *text)
    directory's name in a message. */
 int checkpoint_file_parse(const char *text, size_t n_bytes, struct checkpoint_file *file,
                           const char **problem);
+
+/* Temporary files of outputs and reports: how many names there are, and name i, which may be
+   NULL. */
+static inline size_t checkpoint_n_temporaries(const struct checkpoint_output *output)
+{
+    return CHECKPOINT_N_TEMPORARIES + output->n_count_temporaries;
+}
+
+const char *checkpoint_temporary(const struct checkpoint_output *output, size_t i);
 
 void checkpoint_file_release(struct checkpoint_file *file);
 

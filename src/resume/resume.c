@@ -223,8 +223,8 @@ int resume_open(struct resume *resume, struct checkpoint_writer *writer, struct 
     if (reads && resume->start.input >= file->n_inputs)
         return refuse(resume, "it lacks the position at which to continue reading; sort the input "
                               "again");
-    for (int i = 0; i < CHECKPOINT_N_TEMPORARIES; i++)
-        output_leftover_drop(file->output.temporaries[i]);
+    for (size_t i = 0; i < checkpoint_n_temporaries(&file->output); i++)
+        output_leftover_drop(checkpoint_temporary(&file->output, i));
     group_dir_drop_leftover(file->output.temporaries[CHECKPOINT_OF_OUTPUT]);
     thread_pool_lock(totals->threads);
     temp_store_totals(store)->n_durable = spilled->n_runs;

@@ -138,13 +138,25 @@ static void look_at_files(struct choice *choice)
     }
 }
 
+/* True if the name of a file in the directory begins with `name`, which may be a prefix. */
+static bool begins_a_name(const char *dir, const char *name)
+{
+    bool found = false;
+    DIR *entries = opendir(dir);
+    for (const struct dirent *entry; entries && !found && (entry = readdir(entries));)
+        found = strncmp(entry->d_name, name, strlen(name)) == 0;
+    if (entries) (void)closedir(entries);
+    return found;
+}
+
 /* True if a moved file would replace another one in the directory. */
 static bool would_replace(const struct choice *choice, const char *dir)
 {
     bool would = false;
     for (int i = 0; i < CHECKPOINT_N_FILES && !would; i++) {
         char *name = choice->moves[i] ? moved(choice, i, dir) : NULL;
-        would = name && access(name, F_OK) == 0;
+        would = name && (i < CHECKPOINT_COUNTS ? access(name, F_OK) == 0
+                                               : begins_a_name(dir, path_name(name)));
         free(name);
     }
     return would;
@@ -194,6 +206,17 @@ static bool temp_lacks_space(const struct choice *choice)
     return lacks;
 }
 
+/* The argument of the option that gives file i its new name; the caller frees it. */
+static char *argument(const struct choice *choice, int i)
+{
+    char *name = moved(choice, i, choice->best);
+    if (i < CHECKPOINT_COUNTS) return name;
+    char *text =
+        count_request_text(choice->file->output.count_options[i - CHECKPOINT_COUNTS], name);
+    free(name);
+    return text;
+}
+
 struct other_disk other_disk_choose(const struct checkpoint_file *file, bool writes_runs)
 {
     struct other_disk other = {.note = ""};
@@ -212,7 +235,7 @@ struct other_disk other_disk_choose(const struct checkpoint_file *file, bool wri
     (void)strcpy(other.note, " when there is space");
     if (choice.best) {
         for (int i = 0; i < CHECKPOINT_N_FILES; i++)
-            if (choice.moves[i]) other.places.files[i] = moved(&choice, i, choice.best);
+            if (choice.moves[i]) other.places.files[i] = argument(&choice, i);
         if (writes_runs && temp_lacks_space(&choice)) other.places.temp_dir = xstrdup(choice.best);
         (void)snprintf(other.note, sizeof other.note, " in '%s', which has %s free", choice.best,
                        size_format(choice.free_bytes, size));

@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct count_file;
+struct count_report;
 struct output_set;
 struct sort_report;
 
@@ -35,7 +35,8 @@ struct sort_settings {
     const char *index_path;     /* index to write, or NULL */
     struct split_request split; /* --split-by: the output's name is a pattern with % */
     const char *split_by;       /* its argument, or NULL */
-    struct count_file *count_files;     /* one for each enum count_kind; NULL: nothing is counted */
+    struct count_report *counts;        /* one for each kind; NULL: nothing is counted */
+    const char *reference;      /* --reference, or NULL */
     bool durable;               /* --fsync: regular files are on disk when the sort ends */
     bool merge;                 /* --merge: the inputs are already sorted */
     bool merge_may_copy;        /* --merge may copy compressed blocks */

@@ -58,7 +58,7 @@ int prepare_outputs(struct sort_context *sort)
     const char *output = sort->output_path.final ? sort->output_path.final : s->output;
     sort->outputs.output = output ? output : "standard output";
     thread_pool_lock(sort->threads);
-    count_files_guard(s->count_files, thread_pool_mutex(sort->threads), s->durable, &sort->outputs);
+    count_files_guard(s->counts, thread_pool_mutex(sort->threads), s->durable, &sort->outputs);
     thread_pool_unlock(sort->threads);
     checkpoint_writer_look_at_output(sort->checkpoint);
     if (s->split_by && group_dir_make(&sort->groups_dir, sort->output_path.name,
@@ -186,21 +186,23 @@ static int prepare_groups(struct sort_context *sort)
     return sort->split ? 0 : -1;
 }
 
-/* Subtracts the minimiser index and the intervals of groups from the memory budget. */
+/* Subtracts the minimiser index, the intervals of groups and the reports from the memory
+   budget. */
 static void plan_around_tables(struct sort_context *sort)
 {
-    size_t total = sort->settings->memory_bytes, n_bytes = 0;
+    const struct sort_settings *s = sort->settings;
+    size_t total = s->memory_bytes, n_bytes = 0;
     if (sort->rules_maker.minhash_index)
         n_bytes = minhash_index_bytes(sort->rules_maker.minhash_index);
     if (n_bytes > total / 2)
         diag_warning("the index of '%s' takes %zu MiB of memory, more than half of what may be "
-                     "used: give more with -m, or a larger -w", sort->settings->minhash_fasta,
-                     n_bytes >> 20);
+                     "used: give more with -m, or a larger -w", s->minhash_fasta, n_bytes >> 20);
     if (sort->split) n_bytes += split_plan_bytes(sort->split);
+    n_bytes += count_files_memory(s->counts, total);
     if (n_bytes == 0) return;
     /* Leave at least half: a sort with less memory would be too slow. */
     if (n_bytes > total / 2) n_bytes = total / 2;
-    sort_plan_memory(sort->settings, total - n_bytes, &sort->budget);
+    sort_plan_memory(s, total - n_bytes, &sort->budget);
     sort_buffer_pool_set_budget(sort->pool, &sort->budget);
 }
 
@@ -266,6 +268,16 @@ static int check_formats(const struct sort_context *sort)
     return 0;
 }
 
+static int prepare_counts(struct sort_context *sort)
+{
+    const struct sort_settings *s = sort->settings;
+    const struct count_setup setup = {
+        .header = sort->header, .reference = s->reference, .command_line = s->command_line,
+        .memory_bytes = s->memory_bytes, .places = &sort->temp_places, .threads = sort->threads,
+    };
+    return count_files_observe(s->counts, &setup, &sort->observers_out);
+}
+
 int prepare_rules(struct sort_context *sort, bool *nothing_to_check)
 {
     const struct sort_settings *s = sort->settings;
@@ -288,8 +300,7 @@ int prepare_rules(struct sort_context *sort, bool *nothing_to_check)
     plan_around_tables(sort);
     if (s->fixmate) prepare_fixmate(sort);
     if (sort->markdup) prepare_duplicates(sort);
-    count_files_observe(s->count_files, sort->header, &sort->observers_out);
-    if (prepare_columns(sort) < 0) return -1;
+    if (prepare_counts(sort) < 0 || prepare_columns(sort) < 0) return -1;
     return sorted_output_prepare(sort);
 }
 

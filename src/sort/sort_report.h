@@ -1,6 +1,6 @@
 /*
  * sort_report.h -- the report of a sort: counts, times of phases, samples over time. The stages
- * fill it; this file and cli/sort_stats.c print it.
+ * fill it; this file and cli/sort_report_json.c print it.
  *
  * After a failure it covers the time until then. The owner releases it. Threads: one at a time.
  */

@@ -1,6 +1,7 @@
 /* sort_setup.c -- see sort_setup.h. */
 #include "sort/sort_setup.h"
 
+#include "output/count_files.h"
 #include "sort/sorted_output.h"
 #include "util/xalloc.h"
 
@@ -183,6 +184,7 @@ void sort_publish(struct sort_context *sort, int *result)
 void sort_close(struct sort_context *sort, bool directories_stay)
 {
     checkpoint_writer_end_syncs(sort->checkpoint, directories_stay);
+    count_files_close(sort->settings->counts);
     output_set_drop(&sort->outputs);
     checkpoint_writer_remove_directories(sort->checkpoint, directories_stay);
     if (sort->outputs.state != OUTPUT_SET_NAMING) group_dir_remove(&sort->groups_dir);

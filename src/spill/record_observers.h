@@ -9,7 +9,7 @@
 
 #include "bam/record_observer.h"
 
-enum { MOST_OBSERVERS = 16 };
+enum { MOST_OBSERVERS = 24 };
 
 struct record_observers {       /* starts as {0}; a copy has the same observers */
     struct record_observer *all[MOST_OBSERVERS];

@@ -1,6 +1,6 @@
 /*
  * coverage.c -- computes the coverage of each reference, and prints it as `samtools coverage` 1.24
- * does without options: coverage_observer (count_kinds.h).
+ * does without options: coverage_kind (stats_kinds.h).
  *
  * As in samtools, counts records with a reference that are not unmapped, secondary, QC-failed or
  * duplicates. A base covers its position if its CIGAR operation is M, = or X, and the position is
@@ -19,7 +19,7 @@
  * most as many intervals as its CIGARs have operations; combine keeps those that end after the last
  * record begins.
  */
-#include "stats/count_kinds.h"
+#include "stats/stats_kinds.h"
 
 #include "bam/bam_long.h"
 #include "util/xalloc.h"
@@ -386,8 +386,9 @@ static void print_ref(const struct coverage *sum, int32_t tid, FILE *to)
                   mean(sums->mapq, sums->n_records));
 }
 
-static void print(const struct record_observer *observer, FILE *to)
+static int print(const struct record_observer *observer, unsigned file, FILE *to)
 {
+    (void)file;
     struct coverage *sum = of((struct record_observer *)observer);
     close_intervals(sum, INT64_MAX);    /* the last ones end here */
     if (sum->n_refs > 0)
@@ -398,18 +399,21 @@ static void print(const struct record_observer *observer, FILE *to)
         if (sum->refs[tid].is_crossed) print_ref(sum, tid, to);
     for (int32_t tid = 0; tid < sum->n_refs; tid++)
         if (!sum->refs[tid].is_crossed) print_ref(sum, tid, to);
+    return 0;
 }
 
-struct record_observer *coverage_observer(sam_hdr_t *header)
+static struct record_observer *observe(const struct count_setup *setup)
 {
     static const struct observer_kind kind = {
         .begin = begin, .add_records = add_records, .end = end, .combine = combine,
         .discard = discard, .print = print, .destroy = destroy};
     struct coverage *sum = xcalloc(1, sizeof *sum);
     sum->base.kind = &kind;
-    sum->header = header;
-    sum->n_refs = sam_hdr_nref(header);
+    sum->header = setup->header;
+    sum->n_refs = sam_hdr_nref(setup->header);
     sum->refs = xcalloc((size_t)sum->n_refs + 1, sizeof *sum->refs);
     sum->tid = -1;
     return &sum->base;
 }
+
+const struct count_kind coverage_kind = {.in_coordinate_order = true, .observe = observe};

@@ -1,11 +1,11 @@
 /*
  * flagstat.c -- counts records by their flags, and prints the counts as `samtools flagstat` 1.24
- * does: flagstat_observer (count_kinds.h).
+ * does: flagstat_kind (stats_kinds.h).
  *
  * Adding a record must take about a nanosecond, so a part only counts how often each combination of
  * flags occurs. The lines of flagstat are derived from these numbers once for each part.
  */
-#include "stats/count_kinds.h"
+#include "stats/stats_kinds.h"
 
 #include "util/xalloc.h"
 
@@ -134,8 +134,9 @@ static const char *percent(uint64_t n, uint64_t total, char text[32])
     return text;
 }
 
-static void print(const struct record_observer *observer, FILE *to)
+static int print(const struct record_observer *observer, unsigned file, FILE *to)
 {
+    (void)file;
     const struct flagstat *sum = &((const struct observer *)observer)->sum;
     enum { NO_PERCENTAGE = -1 };
     static const struct {
@@ -170,6 +171,7 @@ static void print(const struct record_observer *observer, FILE *to)
         }
         (void)fputc('\n', to);
     }
+    return 0;
 }
 
 static void destroy(struct record_observer *observer)
@@ -177,13 +179,15 @@ static void destroy(struct record_observer *observer)
     free(observer);
 }
 
-struct record_observer *flagstat_observer(sam_hdr_t *header)
+static struct record_observer *observe(const struct count_setup *setup)
 {
     static const struct observer_kind kind = {
         .begin = begin, .add_records = add_records, .combine = combine, .discard = free,
         .print = print, .destroy = destroy};
     struct observer *observer = xcalloc(1, sizeof *observer);
-    (void)header;
+    (void)setup;
     observer->base.kind = &kind;
     return &observer->base;
 }
+
+const struct count_kind flagstat_kind = {.observe = observe};

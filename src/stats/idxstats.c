@@ -1,6 +1,6 @@
 /*
  * idxstats.c -- counts mapped and unmapped records of each reference, and prints the counts as
- * `samtools idxstats` 1.24 does for an indexed BAM file: idxstats_observer (count_kinds.h).
+ * `samtools idxstats` 1.24 does for an indexed BAM file: idxstats_kind (stats_kinds.h).
  *
  * All threads share one array of counts, 16 bytes for each reference. Each part has a small cache
  * of counts. It adds the count of a reference to the array when another reference needs the place,
@@ -8,7 +8,7 @@
  * reference many times in a row; in other orders either the references are few and stay in the
  * cache, or two workers rarely get the same one at the same time.
  */
-#include "stats/count_kinds.h"
+#include "stats/stats_kinds.h"
 
 #include "util/xalloc.h"
 
@@ -83,8 +83,9 @@ static uint64_t count_of(const struct observer *stats, int32_t tid, int is_unmap
     return atomic_load_explicit(&stats->n[tid + 1][is_unmapped], memory_order_relaxed);
 }
 
-static void print(const struct record_observer *observer, FILE *to)
+static int print(const struct record_observer *observer, unsigned file, FILE *to)
 {
+    (void)file;
     const struct observer *stats = (const struct observer *)observer;
     for (int32_t tid = 0; tid < stats->n_refs; tid++)
         (void)fprintf(to, "%s\t%" PRId64 "\t%" PRIu64 "\t%" PRIu64 "\n",
@@ -93,6 +94,7 @@ static void print(const struct record_observer *observer, FILE *to)
                       count_of(stats, tid, 1));
     /* As in an index, a record without a reference counts as unmapped, whatever its flags are. */
     (void)fprintf(to, "*\t0\t0\t%" PRIu64 "\n", count_of(stats, -1, 0) + count_of(stats, -1, 1));
+    return 0;
 }
 
 static void destroy(struct record_observer *observer)
@@ -101,15 +103,17 @@ static void destroy(struct record_observer *observer)
     free(observer);
 }
 
-struct record_observer *idxstats_observer(sam_hdr_t *header)
+static struct record_observer *observe(const struct count_setup *setup)
 {
     static const struct observer_kind kind = {
         .begin = begin, .add_records = add_records, .end = end, .combine = combine,
         .discard = free, .print = print, .destroy = destroy};
     struct observer *stats = xcalloc(1, sizeof *stats);
     stats->base.kind = &kind;
-    stats->header = header;
-    stats->n_refs = sam_hdr_nref(header);
+    stats->header = setup->header;
+    stats->n_refs = sam_hdr_nref(setup->header);
     stats->n = xcalloc((size_t)stats->n_refs + 1, sizeof *stats->n);
     return &stats->base;
 }
+
+const struct count_kind idxstats_kind = {.observe = observe};

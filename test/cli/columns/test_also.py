@@ -125,12 +125,12 @@ class Content(AlsoTest):
 class Reports(AlsoTest):
     def test_closing_line_and_stats_name_both_outputs(self):
         bam, b = self.bam_of(generate.odd(300)), self.path("b.parquet")
-        result = self.sort_ok("--stats", self.path("s.json"), "--verbosity", "3", "-o",
+        result = self.sort_ok("--report", self.path("s.json"), "--verbosity", "3", "-o",
                               self.path("a.bam"), "--also", b, bam)
         self.assertRegex(result.err, r"written to '\S+a\.bam', also \d+\.\d MB to '\S+b\.parquet'; ")
         output = json_of(self.path("s.json"))["output"]
         self.assertEqual((output["also"], output["also_bytes"]), (b, os.path.getsize(b)))
-        self.sort_ok("--stats", self.path("s.json"), "-o", self.path("a.bam"), bam)
+        self.sort_ok("--report", self.path("s.json"), "-o", self.path("a.bam"), bam)
         output = json_of(self.path("s.json"))["output"]
         self.assertEqual((output["also"], output["also_bytes"]), (None, None))
 
@@ -181,7 +181,7 @@ class Refused(AlsoTest):
         self.assertEqual(bytes_of(self.bam), before)
 
     def test_second_output_is_no_report(self):
-        for option in ("--flagstat", "--stats"):
+        for option in ("--flagstat", "--report"):
             self.refused(self.path("x.bam"), option, self.path("x.bam"),
                          mention=["is named for --also and for " + option])
 

@@ -214,15 +214,15 @@ class Sam(ErrorTest):
             self.assertIn(mention, warnings[0])
 
     def test_last_line_without_newline_is_kept_with_a_warning(self):
-        """The record is kept, with a warning that names it, in the closing line and in --stats."""
+        """The record is kept, with a warning that names it, in the closing line and in --report."""
         text = SQ + "\n".join(LINES)
         other = self.write("other.sam", SQ + LINES[0] + "\n")
-        out, stats = self.path("out.sam"), self.path("stats.json")
+        out, stats = self.path("out.sam"), self.path("report.json")
         for cut in (text, text[:-1], text[:-8], SQ + LINES[2][:-1]):
             for source, stdin, name in self.forms(cut):
                 for args in ([], ["-n", "-@", "2"], ["--fixmate"], ["--merge", other], [other]):
                     with self.subTest(cut=cut[-9:], name=name, args=args):
-                        result = self.rocksort("--stats", stats, "-o", out, *args, source,
+                        result = self.rocksort("--report", stats, "-o", out, *args, source,
                                                stdin=stdin)
                         self.warned(result, name, "(read 'r3')")
                         self.assertIn("; 1 input is probably truncated; ", result.err)

@@ -65,7 +65,8 @@ class Options(MessagesTest):
                 ("-O", ["bam,nonsense=1"]),
                 ("--input-fmt-option", ["nonsense", "nonsense=1", "", "=1"], "man"),
                 ("--output-fmt-option", ["nonsense", "nonsense=1", "", "=1"], "man"),
-                ("--verify=", ["size"], "=coordinate"), ("--stats", ["http://a/b"], "name of a file")):
+                ("--verify=", ["size"], "=coordinate"),
+                ("--report", ["http://a/b"], "name of a file")):
             *before, last = option.split()
             for value in values:
                 words = [*before, *([last + value] if last.endswith("=") else [last, value])]
@@ -88,9 +89,9 @@ class Options(MessagesTest):
                 (["--yes", "in.sam"], "--yes", "--clean"),
                 (["--clean", ".", "in.sam"], "--clean", "one directory or output file"),
                 (["--clean", ""], "--clean", "takes a directory"),
-                (["--stats", "-", "in.sam"], "--stats", "name a file"),
-                (["--stats", "in.sam", "-o", "x.bam", "in.sam"], "'in.sam'", "another name"),
-                (["--stats", "x.json", "--plan", "in.sam"], "--stats", "--plan"),
+                (["--report", "-", "in.sam"], "--report", "name a file"),
+                (["--report", "in.sam", "-o", "x.bam", "in.sam"], "'in.sam'", "another name"),
+                (["--report", "x.json", "--plan", "in.sam"], "--report", "--plan"),
                 (["--resume", "x", "in.sam"], "--resume", "no input", "-o"),
                 (["--resume", "x", "--clean", "y"], "--resume", "--clean"),
                 (["--verify", "-I", "a.fa", "in.sam"], "--verify", "-R", "without -M and -I")):
@@ -211,7 +212,7 @@ class Files(MessagesTest):
                 (["-o", "in.bam/x", "in.bam"], "cannot create 'in.bam/x'", "Not a directory"),
                 (["-o", "folder", "in.bam"], "cannot create 'folder'", "directory"),
                 (["-o", "/dev/full", "in.bam"], "cannot write '/dev/full'", "No space left"),
-                (["--stats", "nowhere/x", "-o", "x.bam", "in.bam"], "'nowhere/x'", "No such"),
+                (["--report", "nowhere/x", "-o", "x.bam", "in.bam"], "'nowhere/x'", "No such"),
                 (["--clean", "nowhere"], "'nowhere'", "cannot find"),
                 (["--clean", "nowhere/x"], "'nowhere'", "No such")):
             self.says(*mentions, args=args)

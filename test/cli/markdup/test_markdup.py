@@ -617,11 +617,11 @@ class MarksInFile(CliTest):
 
     def results(self, mode, options, **how):
         """A checksum of the sorted records, and what was counted."""
-        source, stats = self.path(mode + ".bam"), self.path("stats.json")
+        source, stats = self.path(mode + ".bam"), self.path("report.json")
         if not os.path.exists(source):
             subprocess.run([SIMULATE, "-n", str(self.N), "-d", "30", "-L", "1M", "-m", mode, "-l",
                             "1", "-o", source], check=True, stderr=subprocess.DEVNULL)
-        self.sort_ok("-@", "2", "--no-PG", "--fixmate", "--markdup=" + options, "--stats", stats,
+        self.sort_ok("-@", "2", "--no-PG", "--fixmate", "--markdup=" + options, "--report", stats,
                      "-o", self.path("out.sam"), source, **how)
         counts = json_of(stats)["duplicates"]
         digest = hashlib.sha256()       # this process stays small, for the tests of memory
@@ -651,7 +651,7 @@ class ReadsElsewhere(CliTest):
 
     def test_file_of_reads_is_counted(self):
         n = 1000
-        source, stats = self.path("in.sam"), self.path("stats.json")
+        source, stats = self.path("in.sam"), self.path("report.json")
         lines = ["p\t65\tchr2\t100\t60\t10M\t=\t300\t210\t*\t*\tMC:Z:10M\tms:i:400",
                  "p\t129\tchr2\t300\t60\t10M\t=\t100\t-210\t*\t*\tMC:Z:10M\tms:i:400"]
         lines += [f"single{i}\t0\tchr2\t300\t60\t10M\t*\t0\t0\t*\t*" for i in range(n)]
@@ -659,7 +659,7 @@ class ReadsElsewhere(CliTest):
             file.write(HEADER + "\n".join(lines) + "\n")
         for memory, in_file in (("64M", False), ("16M", True)):
             with self.subTest(memory=memory):
-                self.sort_ok("--max-memory", memory, "--markdup=-t", "--stats", stats, "-o",
+                self.sort_ok("--max-memory", memory, "--markdup=-t", "--report", stats, "-o",
                              self.path("out.sam"), source)
                 counts = json_of(stats)["duplicates"]
                 self.assertEqual(counts["single_duplicates"], n)

@@ -39,13 +39,13 @@ class Refused(CliTest):
                               "--markdup cannot", option)
 
     def test_two_reports_need_two_places(self):
-        for options in (["--markdup=-f r --metrics ./r"], ["--markdup=-f r", "--stats", "r"],
-                        ["--markdup=--metrics r", "--stats", "r"]):
+        for options in (["--markdup=-f r --metrics ./r"], ["--markdup=-f r", "--report", "r"],
+                        ["--markdup=--metrics r", "--report", "r"]):
             with self.subTest(options=options):
                 self.assert_error(self.rocksort(*options, "-o", "out.bam", self.source),
                                   " is named for ")
-        for options in (["--markdup=-f - --metrics -"], ["--markdup=-f -", "--stats", "-"],
-                        ["--markdup=--metrics -", "--stats", "-"]):
+        for options in (["--markdup=-f - --metrics -"], ["--markdup=-f -", "--report", "-"],
+                        ["--markdup=--metrics -", "--report", "-"]):
             with self.subTest(options=options):
                 self.assert_error(self.rocksort(*options, "-o", "out.bam", self.source),
                                   " would mix on standard output")

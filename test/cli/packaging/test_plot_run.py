@@ -60,8 +60,8 @@ class PlotRun(CliTest):
 
     def test_statistics_are_drawn(self):
         self.need_matplotlib()
-        path = self.path("stats.json")
-        self.sort_ok("--max-memory", "100M", "--stats", path, "-o", self.path("out.bam"),
+        path = self.path("report.json")
+        self.sort_ok("--max-memory", "100M", "--report", path, "-o", self.path("out.bam"),
                      self.write("in.sam", "r\t4\t*\t0\t0\t*\t*\t0\t0\tA\t*\n"))
         self.check_png(self.plot("-o", self.path("out.png"), path))
 

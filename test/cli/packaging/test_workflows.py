@@ -92,7 +92,7 @@ class ByContig(CliTest):
             self.sort_ok("--merge", f"--markdup={markdup}", "--write-index", "--no-PG", "-o",
                          self.path(f"gathered/{piece}.bam"),
                          *[self.path(f"pieces{i}/{piece}.bam") for i in range(N_CHUNKS)])
-        self.sort_ok("--merge", "--write-index", "--no-PG", "--stats", self.path("stats"), "-o",
+        self.sort_ok("--merge", "--write-index", "--no-PG", "--report", self.path("stats"), "-o",
                      self.path("out.bam"),
                      *[self.path(f"gathered/{piece}.bam") for piece in self.pieces])
 

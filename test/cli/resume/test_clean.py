@@ -411,7 +411,7 @@ class Names(KilledTest):
         "index": ["--write-index"],
         "reports": ["--also", "b.sam.gz", "--write-index", "--fixmate",
                     "--markdup=-f marked", "--flagstat", "flags", "--idxstats", "idx",
-                    "--coverage", "cover", "--stats", "stats"],
+                    "--coverage", "cover", "--report", "stats"],
         "apart": ["--also", "also/b.sam", "--flagstat", "counts/flags"],
         "groups": ["--split-by", "contig", "--flagstat", "flags"],
         "directories": ["--split-by", "contig"],

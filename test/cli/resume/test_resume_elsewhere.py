@@ -35,8 +35,8 @@ class Resources(KilledTest):
                 with self.subTest(given=given, options=options):
                     copy = self.path("copy.rocksort.1.abcdef")
                     shutil.copytree(saved, copy)
-                    stats = self.path("stats.json")
-                    self.resume(copy, *options, "--stats", stats, budget=None)
+                    stats = self.path("report.json")
+                    self.resume(copy, *options, "--report", stats, budget=None)
                     data = json_of(stats)
                     self.assertEqual(data["options"]["threads"], threads)
                     self.assertEqual(data["options"]["memory_bytes"], mib * MIB)
@@ -54,8 +54,8 @@ class Resources(KilledTest):
                                (["--temp-codec", "auto"], "auto")):
             copy = self.path("copy.rocksort.1.abcdef")
             shutil.copytree(saved, copy)
-            stats = self.path("stats.json")
-            self.resume(copy, *options, "--stats", stats,
+            stats = self.path("report.json")
+            self.resume(copy, *options, "--report", stats,
                         env={**self.faulty("fsync:1+:skip:out.bam"), "FAULT_REPORT": report})
             self.assertEqual(json_of(stats)["options"]["temp_codec"], codec)
             self.assertRegex(text_of(report), r"(?m)^fault0 [1-9]")
@@ -67,8 +67,8 @@ class Resources(KilledTest):
         result = self.rocksort("--resume", checkpoint, "-@", "3", clean=False,
                                env=self.faulty("link:1:kill:.sst"))
         self.assertLess(result.status, 0, result.err)
-        stats = self.path("stats.json")
-        self.resume(checkpoint, "--stats", stats, budget=None)
+        stats = self.path("report.json")
+        self.resume(checkpoint, "--report", stats, budget=None)
         data = json_of(stats)
         self.assertEqual((data["options"]["threads"], data["options"]["memory_bytes"]),
                          (3, 3 * MIB))

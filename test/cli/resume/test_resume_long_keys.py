@@ -34,8 +34,8 @@ class LongKeys(KilledTest):
 
     def check(self, checkpoint, *args):
         """Resumes; the records are those of samtools 1.24. Returns the statistics."""
-        out, stats = self.path("out.bam"), self.path("stats.json")
-        self.resume(checkpoint, "--stats", stats, *args, "-o", out, budget=BUDGET)
+        out, stats = self.path("out.bam"), self.path("report.json")
+        self.resume(checkpoint, "--report", stats, *args, "-o", out, budget=BUDGET)
         self.assert_same_records(bamfile.read(out).records, self.want)
         self.sort_ok("--verify", "-t", "XX", out)
         data = json_of(stats)

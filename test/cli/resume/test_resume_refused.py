@@ -86,7 +86,7 @@ class Refused(ResumeTest):
         cases = [(b"", "STORE file"), (b"hello\n", "STORE file"), (good[:-1], "damaged"),
                  (good[: len(good) // 2], "damaged"), (good + b"x", "damaged"),
                  (good.replace(b"loaded", b"loadet"), "damaged"),
-                 (good.replace(b"rocksort-store 7", b"rocksort-store 6"), "version")]
+                 (good.replace(b"rocksort-store 8", b"rocksort-store 7"), "version")]
         for data, mention in cases:
             with open(path, "wb") as file:
                 file.write(data)

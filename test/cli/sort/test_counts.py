@@ -304,7 +304,7 @@ class Files(KilledTest):
         for kind in KINDS:
             for name, options in ((self.out, []), (index, ["--write-index"]), (source, []),
                                   (self.path("link"), []),
-                                  (self.path("x"), ["--stats", self.path("x")])):
+                                  (self.path("x"), ["--report", self.path("x")])):
                 with self.subTest(kind=kind, name=name):
                     result = self.rocksort(f"--{kind}", name, *options, "-o", self.out, source)
                     self.assert_error(result, name, "is named for ", f" --{kind}")
@@ -312,7 +312,7 @@ class Files(KilledTest):
             self.assert_error(result, "cannot create '/no/where'")
             result = self.rocksort(f"--{kind}", self.path("x"), "-o", self.out, absent)
             self.assert_error(result, "absent.bam")
-            for options in ([], ["-o", "-"], ["-o", self.out, "--stats", "-"]):
+            for options in ([], ["-o", "-"], ["-o", self.out, "--report", "-"]):
                 with self.subTest(kind=kind, options=options):
                     self.assert_error(self.rocksort(f"--{kind}", "-", *options, source),
                                       f" and --{kind} would mix on standard output")

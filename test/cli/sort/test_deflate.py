@@ -131,7 +131,7 @@ class Engines(DeflateTest):
         self.assertEqual(len(texts), 1)
 
     def test_stats_name_what_was_asked_for_and_what_was_taken(self):
-        source, stats = self.write("in.sam", generate.odd(500)), self.path("stats.json")
+        source, stats = self.write("in.sam", generate.odd(500)), self.path("report.json")
         for options, asked, taken in (
                 (["-l", "1"], "auto", self.at_level(1)), ([], "auto", self.at_level(-1)),
                 (["-l", "5"], "auto", self.at_level(5)), (["-l", "6"], "auto", self.at_level(6)),
@@ -139,7 +139,7 @@ class Engines(DeflateTest):
                 (["--deflate", "zlib", "-u"], "zlib", None), (["-O", "sam"], "auto", None),
                 (["-O", "sam,level=1"], "auto", self.at_level(1, True)),
                 (["-O", "sam.gz"], "auto", self.at_level(-1, True)), (["-O", "cram,no_ref=1"], "auto", None)):
-            self.sort_ok(*options, "--stats", stats, source)
+            self.sort_ok(*options, "--report", stats, source)
             data = json_of(stats)
             got = (data["options"]["deflate"], data["output"]["deflate"])
             self.assertEqual(got, (asked, taken), options)
@@ -187,11 +187,11 @@ class Resumed(ResumeTest):
     """A checkpoint remembers --deflate; nothing in it was made by it."""
 
     def taken(self, checkpoint, *options, program=None):
-        """Resumes a copy; returns what --stats says, and the warnings."""
+        """Resumes a copy; returns what --report says, and the warnings."""
         copy, out = self.path("copy.rocksort.1.abcdef"), self.path("out.bam")
         shutil.copytree(checkpoint, copy)
-        stats = self.path("stats.json")
-        result = self.run_program([program or SAMTOOLS_ROCKSORT, "--resume", copy, *options, "--stats",
+        stats = self.path("report.json")
+        result = self.run_program([program or SAMTOOLS_ROCKSORT, "--resume", copy, *options, "--report",
                                    stats, "-o", out], budget=SPILL_BUDGET)
         self.assertEqual(result.status, 0, result.err)
         self.assertFalse(os.path.exists(copy))

@@ -47,8 +47,8 @@ class GatherTest(IndexTest):
                 for i, (begin, end) in enumerate(zip(ends, ends[1:]))]
 
     def gather(self, paths, *options, name="out.bam"):
-        """Merges with an index. Returns what --stats says of the merge."""
-        self.sort_ok("--merge", "--write-index", "--no-PG", "--stats", self.path("stats"), *options,
+        """Merges with an index. Returns what --report says of the merge."""
+        self.sort_ok("--merge", "--write-index", "--no-PG", "--report", self.path("stats"), *options,
                      "-o", self.path(name), *paths)
         return json_of(self.path("stats"))
 

@@ -186,7 +186,7 @@ class Outputs(MergeTest):
         texts = []
         for way in (["--merge"], []):
             self.sort_ok(*way, "--flagstat", self.path("flagstat"), "--idxstats",
-                         self.path("idxstats"), "--stats", self.path("stats.json"),
+                         self.path("idxstats"), "--report", self.path("report.json"),
                          "--coverage", self.path("coverage"), "-o", self.path("out.bam"), *paths)
             texts.append([text_of(self.path(name)) for name in ("flagstat", "idxstats", "coverage")])
         self.assertEqual(*texts)
@@ -211,7 +211,7 @@ class Outputs(MergeTest):
         self.assertLess(len(bamfile.split(got.records)), 600)
         self.assertGreater(len(bamfile.split(got.records)), 100)
         self.assert_merges(paths[:1], "--markdup")
-        self.sort_ok("--merge", "--markdup", "--stats", self.path("stats"), "-o",
+        self.sort_ok("--merge", "--markdup", "--report", self.path("stats"), "-o",
                      self.path("out.bam"), *paths)
         phases = json_of(self.path("stats"))["phases"]
         self.assertGreater(phases["mark"]["wall_s"], 0)
@@ -257,9 +257,9 @@ class Copies(MergeTest):
     def merge(self, paths, n_copied, kind="csi"):
         """Merges into out.bam with an index, and checks what was copied, and the records."""
         out = self.path("out.bam")
-        self.sort_ok("--merge", "--no-PG", "--stats", self.path("stats.json"), "--write-index",
+        self.sort_ok("--merge", "--no-PG", "--report", self.path("report.json"), "--write-index",
                      "-o", f"{out}##idx##{out}.{kind}", *paths)
-        stats = json_of(self.path("stats.json"))
+        stats = json_of(self.path("report.json"))
         self.assertEqual(stats["merge"]["inputs_copied"], n_copied)
         got = bamfile.read(out)
         self.assertEqual(stats["input"]["records"], len(bamfile.split(got.records)))

@@ -115,8 +115,8 @@ class Plans(PlanTest):
                     args = ["--fixmate", "--temp-codec", "lz4", "-o", self.path("out.bam"), source]
                     runs_only = self.plan(*args, budget=budget)
                     args.insert(0, "--markdup=" + options)
-                    plan, stats = self.plan(*args, budget=budget), self.path("stats.json")
-                    self.sort_ok(*args, "--stats", stats, budget=budget)
+                    plan, stats = self.plan(*args, budget=budget), self.path("report.json")
+                    self.sort_ok(*args, "--report", stats, budget=budget)
                     found = json_of(stats)["duplicates"]
                     planned = re.fullmatch(r"([\d.]+) (bytes|MB) kept for all records, in "
                                            r"(memory|a temporary file)", plan["duplicates"][0])

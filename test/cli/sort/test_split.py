@@ -250,7 +250,7 @@ class Contigs(SplitTest):
         for how, known in (("contig", [*dict(REFS), "unplaced"]),
                            ("rg", ["g1", "g 2/x", "unused", "other", "none"]),
                            ("ranges:2", ["1", "2", "unplaced"])):
-            groups = self.split(how, self.source_bam, "--stats", self.path("stats"))
+            groups = self.split(how, self.source_bam, "--report", self.path("stats"))
             stats = json_of(self.path("stats"))
             said = stats["output"]["groups"]
             self.assertEqual(sorted(group["name"] for group in said), sorted(known))
@@ -272,7 +272,7 @@ class Contigs(SplitTest):
         values = [b"CBZ\xff\xfe\0", b'CBZ"\\\t\0', b"CBZ\xc3\xa9\0"]
         source = self.bam([with_tag(read, value) for read, value in zip(reads, values)], REFS,
                           "odd.bam")
-        groups = self.split("tag:CB", source, "--stats", self.path("stats"))
+        groups = self.split("tag:CB", source, "--report", self.path("stats"))
         said = json_of(self.path("stats"))["output"]["groups"]
         self.assertEqual(sorted(group["file"] for group in said), sorted(groups.values()))
         self.assertEqual({group["name"] for group in said},
@@ -722,7 +722,7 @@ class Tags(SplitTest):
                 value = tag("CB", "Z", f"v{i}." + "y" * size)
                 file.write(b"".join(bamfile.bgzf_blocks(bamfile.record(f"q{i}", 4, aux=value))))
             file.write(bamfile.EOF_BLOCK)
-        self.sort_ok("--split-by", "tag:CB", "-m", "20M", "-O", "sam", "--stats",
+        self.sort_ok("--split-by", "tag:CB", "-m", "20M", "-O", "sam", "--report",
                      self.path("stats"), "-o", self.pattern("sam"), self.path("long.bam"))
         self.assertEqual(len(self.files()), n + 1)
         peak = json_of(self.path("stats"))["memory"]["peak_resident_bytes"]
@@ -776,9 +776,10 @@ class Directories(SplitTest):
     def test_report_with_the_name_of_a_group_is_refused(self):
         for name in ("chr9/x.bam", "chr1/x.bam"):
             os.makedirs(self.out / os.path.dirname(name), exist_ok=True)
-            result = self.sort_to("%/x.bam", "--stats", str(self.out / name))
-            self.assert_error(result, "--stats")
-        self.assertEqual(self.sort_to("%/x.bam", "--stats", str(self.out / "chr9/s.json")).status, 0)
+            result = self.sort_to("%/x.bam", "--report", str(self.out / name))
+            self.assert_error(result, "--report")
+        elsewhere = str(self.out / "chr9/s.json")
+        self.assertEqual(self.sort_to("%/x.bam", "--report", elsewhere).status, 0)
 
     def test_indexes_may_lie_elsewhere(self):
         os.mkdir(self.out / "i")
@@ -852,8 +853,8 @@ class Errors(SplitTest):
     def test_statistics_of_a_failed_sort_name_no_groups(self):
         (self.out / "other.bam").write_text("mine")     # met after groups were written
         self.assert_split_refused("other.bam", "exists", how="tag:RG", keep=["other.bam"],
-                                  options=["--stats", self.path("stats.json")])
-        output = json_of(self.path("stats.json"))["output"]
+                                  options=["--report", self.path("report.json")])
+        output = json_of(self.path("report.json"))["output"]
         self.assertEqual((output["groups"], output["bytes"]), ([], None))
 
     def other_file_system(self):
@@ -883,7 +884,7 @@ class Errors(SplitTest):
                     os.unlink(self.out / name)
         (self.work / "elsewhere").mkdir()
         os.symlink(self.work / "elsewhere/x.bam", self.pattern())
-        for option in ("--flagstat", "--stats"):
+        for option in ("--flagstat", "--report"):
             self.assert_split_refused("g1.bam", "for the output", how="tag:RG",
                                       options=[option, str(self.out / "g1.bam")], keep=["%.bam"])
 
@@ -923,8 +924,8 @@ class Errors(SplitTest):
                                              for i in range(99_998)))
         (self.out / "unplaced.bam").write_text("mine")
         self.assert_split_refused("unplaced.bam", "exists", how=bed, keep=["unplaced.bam"],
-                                  options=["-m", "20M", "--stats", self.path("stats.json")])
-        peak = json_of(self.path("stats.json"))["memory"]["peak_resident_bytes"]
+                                  options=["-m", "20M", "--report", self.path("report.json")])
+        peak = json_of(self.path("report.json"))["memory"]["peak_resident_bytes"]
         self.assertLess(peak, 50 << 20)
 
     def test_many_contigs_need_few_open_files(self):

@@ -12,7 +12,7 @@ COMMON_OPTIONS = ["-@", "-m", "-l", "-u", "-o", "-O", "-T", "-n", "-N", "-t", "-
                   "--threads", "--max-memory", "--write-index", "--plan", "--resume",
                   "--help[=all]"]
 RARE_OPTIONS = ["-s", "-k", "-f", "--verbosity", "--temp-codec", "--deflate", "--clean",
-                "--stats"]
+                "--report"]
 
 
 class Help(CliTest):

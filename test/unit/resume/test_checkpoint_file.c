@@ -31,6 +31,8 @@ static struct checkpoint_file full_file(void)
         .inputs = inputs,
         .output = {.path = "/out/a.bam", .index = "/out/a.bai", .also = "/out/%.cram",
                    .counts = {"/out/a b.txt", NULL, "/out/none"},
+                   .count_options = {"", NULL, "-q 20 -t '/data/a b.bed'"},
+                   .n_count_temporaries = 2, .count_temporaries = (const char **)(uintptr_t)options,
                    .statistics = "/out/dups", .metrics = "/out/a b.metrics",
                    .temporaries = {"/out/a.bam.rocksort.7.tmp", "/out/i%.tmp"}},
         .n_runs = 4636,
@@ -81,12 +83,16 @@ static void assert_same(const struct checkpoint_file *a, const struct checkpoint
     assert_same_text(a->output.also, b->output.also);
     for (int i = 0; i < COUNT_N_KINDS; i++)
         assert_same_text(a->output.counts[i], b->output.counts[i]);
+    for (int i = 0; i < COUNT_N_KINDS; i++)
+        assert_same_text(a->output.count_options[i], b->output.count_options[i]);
     assert_same_text(a->output.statistics, b->output.statistics);
     assert_same_text(a->output.metrics, b->output.metrics);
     assert_int_equal(a->n_options, b->n_options);
     for (size_t i = 0; i < a->n_options; i++) assert_string_equal(a->options[i], b->options[i]);
-    for (int i = 0; i < CHECKPOINT_N_TEMPORARIES; i++)
-        assert_same_text(a->output.temporaries[i], b->output.temporaries[i]);
+    size_t n = checkpoint_n_temporaries(&a->output);
+    assert_int_equal(n, checkpoint_n_temporaries(&b->output));
+    for (size_t i = 0; i < n; i++)
+        assert_same_text(checkpoint_temporary(&a->output, i), checkpoint_temporary(&b->output, i));
     assert_true(a->n_runs == b->n_runs && content_sum_equal(&a->sum, &b->sum));
     assert_string_equal(a->header, b->header);
 }
@@ -192,7 +198,7 @@ TEST(test_wrong_values_are_refused)
         {"rocksort-store", "rocksort-store 4\n", false},
         {"rocksort-store", "rocksort-store 5\n", false},
         {"rocksort-store", "rocksort-store 6\n", false},
-        {"rocksort-store", "rocksort-store 8\n", false},
+        {"rocksort-store", "rocksort-store 9\n", false},
         {"rocksort-store", "rocksort-store 10\n", false},
         {"rocksort-store", "ROCKSORT-store 2\n", false},
         {"state", "state partial\n", true},
@@ -222,7 +228,11 @@ TEST(test_wrong_values_are_refused)
         {"mtime", "mtime 9223372036854775808\n", false},
         {"output ", "output \n", true},
         {"output ", "output /x\n", false},
-        {"flagstat", "flagstat \n", true},
+        {"flagstat", "flagstat =/x\n", true},
+        {"flagstat", "flagstat \n", false},     /* its options have no file */
+        {"count-options", "count-options =-q 1\n", true},
+        {"count-options", "count-options x\n", false},
+        {"count-temporaries", "count-temporaries 3\n", false},
         {"idxstats", "idxstats /x\n", false},
         {"coverage", "", false},
         {"statistics", "statistics =/x\n", true},

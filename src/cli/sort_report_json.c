@@ -1,8 +1,8 @@
 /*
- * sort_stats.c -- the report of --stats; see report_file.h.
+ * sort_report_json.c -- the report of --report; see report_file.h.
  *
  * Every file has every field; null if it has no value. So readers need no defaults, and a test can
- * compare doc/stats.md with any file.
+ * compare doc/report.md with any file.
  */
 #include "cli/report_file.h"
 
@@ -389,7 +389,7 @@ static void write_all(struct json_writer *json, const struct sort_settings *s,
                       const struct sort_report *r, bool failed)
 {
     json_begin_object(json, NULL);
-    json_string(json, "schema", "samtools-rocksort-stats");
+    json_string(json, "schema", "samtools-rocksort-report");
     json_unsigned(json, "schema_version", SCHEMA_VERSION);
     json_string(json, "status", failed ? "failed" : "ok");
     json_string(json, "error", failed ? diag_error_text() : NULL);
@@ -410,23 +410,24 @@ static void write_all(struct json_writer *json, const struct sort_settings *s,
     json_end(json);
 }
 
-struct stats_sources {
+struct json_sources {
     const struct sort_settings *settings;
     const struct sort_report *report;
     bool failed;
 };
 
-static void put_stats(FILE *to, const void *arg)
+static int put_json(FILE *to, const void *arg)
 {
-    const struct stats_sources *from = arg;
+    const struct json_sources *from = arg;
     struct json_writer json;
     json_start(&json, to);
     write_all(&json, from->settings, from->report, from->failed);
+    return 0;
 }
 
-int sort_stats_write(struct output_path *path, const struct sort_settings *settings,
+int sort_report_write_json(struct output_path *path, const struct sort_settings *settings,
                      const struct sort_report *report, bool failed)
 {
-    const struct stats_sources sources = {settings, report, failed};
-    return report_file_write(path, "the statistics", put_stats, &sources);
+    const struct json_sources sources = {settings, report, failed};
+    return report_file_write(path, "the report", put_json, &sources);
 }

@@ -6,8 +6,8 @@
  *
  * Threads: one at a time, as getopt_long has state of its own.
  */
-#ifndef ROCKSORT_CLI_OPTION_TABLE_H
-#define ROCKSORT_CLI_OPTION_TABLE_H
+#ifndef ROCKSORT_UTIL_OPTION_TABLE_H
+#define ROCKSORT_UTIL_OPTION_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,6 +54,9 @@ struct option_list {
     size_t n;
 };
 
+/* Returns the absolute path of a file, or NULL: for `whole` of an option that takes a file. */
+char *option_whole_file(const char *file);
+
 /* Takes ownership of the word. */
 void option_list_add(struct option_list *list, enum option_kept kind, char *word);
 
@@ -71,7 +74,8 @@ struct option_table {
     const struct option_row *rows;
     size_t n_rows;
     const char *option;         /* that has the options of another program: "--fixmate" */
-    size_t list;                /* offset of a struct option_list in the struct; 0: none */
+    size_t list;                /* offset of a struct option_list in the struct; 0: none. Those of
+                                   another program are all kept in it */
 };
 
 /* Options that cannot be used together. */
@@ -87,6 +91,10 @@ int option_refuse_clash(const char *of, const struct option_clash *clashes, size
 /* Parses the options of a command line. Returns the index of the first argument that is not an
    option, or -1 after a message of ours or of getopt_long, which begins with argv[0]. */
 int option_table_parse(const struct option_table *table, int argc, char **argv, void *target);
+
+/* The same for options of another program, without other arguments, which are refused. Returns 0,
+   or -1 after a message. */
+int option_table_parse_all(const struct option_table *table, int argc, char **argv, void *target);
 
 /* Parses a whole decimal number; clamps it to the range of long. Returns 0 or -1. */
 int option_number(const char *text, long *value);

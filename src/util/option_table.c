@@ -1,5 +1,5 @@
 /* option_table.c -- see option_table.h. */
-#include "cli/option_table.h"
+#include "util/option_table.h"
 
 #include "util/diag.h"
 #include "util/words.h"
@@ -101,6 +101,11 @@ void option_list_add(struct option_list *list, enum option_kept kind, char *word
     list->words[list->n++] = word;
 }
 
+char *option_whole_file(const char *file)
+{
+    return realpath(file, NULL);
+}
+
 static void keep(struct option_list *list, const struct option_row *row, const char *text)
 {
     char name[NAME_BYTES], *whole = row->whole ? row->whole(text) : NULL;
@@ -117,7 +122,7 @@ static int take(const struct option_table *table, const struct option_row *row, 
     char name[NAME_BYTES];
     (void)name_of(row, name);
     int r = take_value(row, text, target);
-    if (r == 0 && row->kept != OPTION_ONCE && table->list)
+    if (r == 0 && (row->kept != OPTION_ONCE || table->option) && table->list)
         keep((struct option_list *)((char *)target + table->list), row, text);
     if (r != OPTION_WRONG) return r;
     if (table->option)
@@ -174,6 +179,14 @@ int option_table_parse(const struct option_table *table, int argc, char **argv, 
     return r < 0 ? -1 : optind;
 }
 
+int option_table_parse_all(const struct option_table *table, int argc, char **argv, void *target)
+{
+    int next = option_table_parse(table, argc, argv, target);
+    if (next >= 0 && next < argc)
+        diag_error("%s takes options only, not '%s'", table->option, argv[next]);
+    return next == argc ? 0 : -1;
+}
+
 int option_table_parse_text(const struct option_table *table, const char *text, void *target,
                             char ***words)
 {
@@ -187,12 +200,9 @@ int option_table_parse_text(const struct option_table *table, const char *text, 
     char **argv = xcalloc(n + 2, sizeof *argv);
     argv[0] = name;
     memcpy(argv + 1, *words, n * sizeof *argv);
-    int next = option_table_parse(table, (int)n + 1, argv, target);
-    bool takes_all = next > (int)n;
-    if (next >= 0 && !takes_all)
-        diag_error("%s takes options only, not '%s'", table->option, argv[next]);
+    int r = option_table_parse_all(table, (int)n + 1, argv, target);
     free(argv);
-    if (takes_all) return 0;
+    if (r == 0) return 0;
     free(*words);
     *words = NULL;
     return -1;

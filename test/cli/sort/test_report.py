@@ -1,4 +1,4 @@
-"""--stats FILE: it has exactly the documented fields, and their values are right."""
+"""--report FILE: it has exactly the documented fields, and their values are right."""
 
 import json
 import os
@@ -24,9 +24,9 @@ CHECKS = {
 
 
 def documented():
-    """{field: type} of doc/stats.md, with PHASE replaced by each phase."""
+    """{field: type} of doc/report.md, with PHASE replaced by each phase."""
     fields = {}
-    text = (ROOT / "doc" / "stats.md").read_text(encoding="utf-8")
+    text = (ROOT / "doc" / "report.md").read_text(encoding="utf-8")
     for name, kind in re.findall(r"^\| `([\w.]+)` \| ([a-z ]+) \|", text, re.M):
         for phase in PHASES if ".PHASE." in name else [""]:
             field = name.replace("PHASE", phase)
@@ -53,18 +53,18 @@ def fits(value, kind):
     return any(CHECKS[one](value) for one in kind.split(" or "))
 
 
-class StatsTest(CliTest):
-    def stats(self, *args, status=0, **how):
-        """Runs with --stats, checks the fields, and returns the statistics and the Result."""
-        path = self.path("stats.json")
-        result = self.rocksort("--stats", path, *args, **how)
+class ReportTest(CliTest):
+    def report(self, *args, status=0, **how):
+        """Runs with --report, checks the fields, and returns the statistics and the Result."""
+        path = self.path("report.json")
+        result = self.rocksort("--report", path, *args, **how)
         self.assertEqual(result.status, status, result.err)
         return self.checked(path), result
 
     def checked(self, path):
         data = json_of(path)
         fields, wanted = flatten(data), documented()
-        self.assertEqual(set(fields) ^ set(wanted), set(), "in doc/stats.md or in the file only")
+        self.assertEqual(set(fields) ^ set(wanted), set(), "in doc/report.md or in the file only")
         for name, value in fields.items():
             self.assertTrue(fits(value, wanted[name]), f"{name} is {value!r:.80}, {wanted[name]}")
         columns = data["series"]["columns"]
@@ -80,10 +80,10 @@ class StatsTest(CliTest):
         return data
 
 
-class Fields(StatsTest):
+class Fields(ReportTest):
     def test_fields_of_a_sort_in_memory_are_right(self):
         source, out = self.write("in.sam", generate.odd(5000)), self.path("out.bam")
-        data, _ = self.stats("-@", "2", "-l", "1", "-o", out, source)
+        data, _ = self.report("-@", "2", "-l", "1", "-o", out, source)
         self.assertEqual(data["status"], "ok")
         self.assertIsNone(data["error"])
         self.assertEqual(data["input"]["records"], 5000)
@@ -99,7 +99,7 @@ class Fields(StatsTest):
         self.assertEqual(data["options"]["memory_bytes"], 2 * 768 << 20)
         self.assertEqual(data["options"]["order"], "coordinate")
         self.assertEqual(data["options"]["temp_prefixes"], [])
-        self.assertIn("--stats", data["command_line"])
+        self.assertIn("--report", data["command_line"])
         self.assertRegex(data["begun"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
         for name in ("htslib", "rocksdb", "lz4", "zstd"):
             self.assertRegex(data["versions"][name], r"^\d+\.\d+")
@@ -110,7 +110,7 @@ class Fields(StatsTest):
     def test_sort_buffers_take_most_of_the_budget(self):
         source, out = self.write("in.sam", generate.odd(5000)), self.path("out.bam")
         for mib in (16, 100):
-            data, _ = self.stats("-@", "2", "--max-memory", f"{mib}M", "-o", out, source)
+            data, _ = self.report("-@", "2", "--max-memory", f"{mib}M", "-o", out, source)
             memory = data["memory"]
             with self.subTest(mib=mib):
                 total = memory["budget_bytes"]
@@ -123,7 +123,7 @@ class Fields(StatsTest):
 
     def test_runs_are_described_as_the_closing_line_says(self):
         source, out = self.write("in.sam", generate.odd(12000)), self.path("out.bam")
-        data, result = self.stats("-@", "2", "-o", out, "-T", self.path("t."), "-s", "4M", source,
+        data, result = self.report("-@", "2", "-o", out, "-T", self.path("t."), "-s", "4M", source,
                                   budget=SPILL_BUDGET)
         runs = data["runs"]
         self.assertGreater(runs["runs"], 3)
@@ -141,7 +141,7 @@ class Fields(StatsTest):
 
     def test_totals_are_the_sums_of_the_phases(self):
         source = self.write("in.sam", generate.odd(12000))
-        data, _ = self.stats("-o", self.path("out.bam"), source, budget=SPILL_BUDGET)
+        data, _ = self.report("-o", self.path("out.bam"), source, budget=SPILL_BUDGET)
         for name, total in data["total"].items():
             # Only --markdup has a phase `mark`.
             phases = [data["phases"][phase][name] or 0 for phase in PHASES]
@@ -168,7 +168,7 @@ class Fields(StatsTest):
     def test_finding_duplicates_has_a_phase_of_its_own(self):
         source = self.write("in.sam", generate.odd(3000))
         for budget in (None, SPILL_BUDGET):
-            data, _ = self.stats("--fixmate", "--markdup", "-o", self.path("out.bam"), source,
+            data, _ = self.report("--fixmate", "--markdup", "-o", self.path("out.bam"), source,
                                  budget=budget)
             self.assertGreater(data["phases"]["mark"]["wall_s"], 0)
             self.assertGreater(data["phases"]["mark"]["user_cpu_s"] +
@@ -182,11 +182,11 @@ class Fields(StatsTest):
                                                        "bam"),
                 (["-t", "NM", "-O", "sam"], "tag", "sam"), (["-M"], "minhash", "bam"),
                 (["--shuffle=3"], "shuffle", "bam")):
-            data, _ = self.stats(*options, "-o", self.path("out"), source)
+            data, _ = self.report(*options, "-o", self.path("out"), source)
             self.assertEqual(data["options"]["order"], order)
             self.assertEqual(data["options"]["output_format"], form)
             self.assertEqual(data["options"]["tag"], "NM" if "-t" in options else None)
-        data, _ = self.stats("--write-index", "-o", self.path("out.sam.gz"), source)
+        data, _ = self.report("--write-index", "-o", self.path("out.sam.gz"), source)
         self.assertEqual(data["options"]["output_format"], "sam.gz")
         self.assertEqual(data["output"]["index"], self.path("out.sam.gz.csi"))
 
@@ -194,16 +194,16 @@ class Fields(StatsTest):
     def test_bytes_of_cram_are_counted(self):
         source = self.write("in.sam", generate.odd(300))
         out = self.path("out.cram")
-        data, _ = self.stats("-o", out, "-O", "cram", "--output-fmt-option", "no_ref", source)
+        data, _ = self.report("-o", out, "-O", "cram", "--output-fmt-option", "no_ref", source)
         self.assertEqual(data["output"]["bytes"], os.path.getsize(out))
-        data, _ = self.stats("-o", self.path("again.bam"), out)
+        data, _ = self.report("-o", self.path("again.bam"), out)
         self.assertEqual(data["input"]["bytes"], os.path.getsize(out))
         with open(out, "rb") as file:
-            data, _ = self.stats("-o", self.path("again.bam"), stdin=file)
+            data, _ = self.report("-o", self.path("again.bam"), stdin=file)
         self.assertEqual(data["input"]["bytes"], os.path.getsize(out))
 
     def test_checksum_only_has_statistics(self):
-        data, result = self.stats("--checksum-only", stdin=generate.odd(500).encode())
+        data, result = self.report("--checksum-only", stdin=generate.odd(500).encode())
         self.assertRegex(result.out.decode(), f"^xxh3sum:{data['input']['checksum']} ")
         self.assertTrue(data["options"]["checksum_only"])
         self.assertIsNone(data["options"]["order"])
@@ -211,7 +211,7 @@ class Fields(StatsTest):
         self.assertEqual(data["output"]["records"], 0)
 
     def test_bytes_of_pipes_are_counted(self):
-        data, result = self.stats(stdin=generate.odd(500).encode())
+        data, result = self.report(stdin=generate.odd(500).encode())
         self.assertEqual(data["output"]["file"], "-")
         self.assertEqual(data["input"]["files"], ["-"])
         self.assertEqual(data["output"]["bytes"], len(result.out))
@@ -222,7 +222,7 @@ class Fields(StatsTest):
             path = os.path.join(os.fsencode(self.work), name)
             with open(path, "wb") as file:
                 file.write(generate.odd(20).encode())
-            done = subprocess.run([SAMTOOLS, "rocksort", "--stats", self.path("s.json"), "-o",
+            done = subprocess.run([SAMTOOLS, "rocksort", "--report", self.path("s.json"), "-o",
                                    self.path("out.bam"), path], env=environment(self.scratch),
                                   capture_output=True, check=False)
             self.assertEqual(done.returncode, 0, done.stderr)
@@ -230,13 +230,13 @@ class Fields(StatsTest):
             self.assertEqual(data["input"]["files"], [f"{self.work}/{said}"])
 
 
-class Failures(StatsTest):
+class Failures(ReportTest):
     """Sorts that fail, and statistics that cannot be written."""
 
     def test_failed_sort_has_its_error(self):
         sam = generate.odd(3000) + "damaged\n"
         for budget in (None, SPILL_BUDGET):
-            data, result = self.stats("-o", self.path("out.bam"), stdin=sam.encode(), status=1,
+            data, result = self.report("-o", self.path("out.bam"), stdin=sam.encode(), status=1,
                                       budget=budget)
             self.assertEqual(data["status"], "failed")
             self.assertEqual(own_lines(result.err), ["samtools rocksort: " + data["error"]])
@@ -249,14 +249,14 @@ class Failures(StatsTest):
         out = self.path("out.bam")
         for name in (self.path("no/such/dir.json"), str(self.work), "", "https://x/y.json"):
             with self.subTest(name=name):
-                result = self.rocksort("--stats", name, "-o", out, source)
+                result = self.rocksort("--report", name, "-o", out, source)
                 self.assert_error(result, name)
                 self.assertFalse(os.path.exists(out))
 
     @unittest.skipUnless(os.path.exists("/dev/full"), "no /dev/full here")
     def test_full_disk_of_the_statistics_keeps_the_output(self):
         source, out = self.write("in.sam", generate.odd(20)), self.path("out.bam")
-        result = self.rocksort("--stats", "/dev/full", "--quiet", "-o", out, source)
+        result = self.rocksort("--report", "/dev/full", "--quiet", "-o", out, source)
         self.assert_error(result, "/dev/full", "No space left")
         self.assertEqual(len(bamfile.split(bamfile.read(out).records)), 20)
 
@@ -267,25 +267,25 @@ class Failures(StatsTest):
         index = out + ".csi"
         for name in (source, self.path("link"), out, index, self.path("./out.bam")):
             with self.subTest(name=name):
-                result = self.rocksort("--stats", name, "--write-index", "-o", out, source)
-                self.assert_error(result, "--stats", name)
+                result = self.rocksort("--report", name, "--write-index", "-o", out, source)
+                self.assert_error(result, "--report", name)
                 self.assertFalse(os.path.exists(out))
                 self.assertEqual((self.work / "in.sam").read_text(), sam)
 
     def test_statistics_may_go_to_standard_output(self):
         source, out = self.write("in.sam", generate.odd(20)), self.path("out.bam")
-        result = self.sort_ok("--stats", "-", "-o", out, source)
+        result = self.sort_ok("--report", "-", "-o", out, source)
         self.assertEqual(json.loads(result.out)["status"], "ok")
         for options in ([], ["-o", "-"], ["--checksum-only"]):
-            result = self.rocksort("--stats", "-", *options, source)
-            self.assert_error(result, "and --stats would mix on standard output")
+            result = self.rocksort("--report", "-", *options, source)
+            self.assert_error(result, "and --report would mix on standard output")
             self.assertEqual(result.out, b"")
 
     def test_statistics_do_not_replace_the_file_of_standard_output(self):
         """The statistics must not replace the file of standard output, as they once did with exit
         status 0."""
         source, out = self.write("in.sam", generate.odd(20)), self.path("out")
-        command = [SAMTOOLS, "rocksort", "--stats"]
+        command = [SAMTOOLS, "rocksort", "--report"]
         for name in (out, "/dev/stdout"):
             for options in ([], ["-o", "-"], ["--checksum-only"]):
                 with self.subTest(name=name, options=options), open(out, "wb") as file:
@@ -293,26 +293,26 @@ class Failures(StatsTest):
                                           stderr=subprocess.PIPE, text=True, check=False)
                     self.assertEqual(done.returncode, 1)
                     what = "checksum" if "--checksum-only" in options else "output"
-                    self.assertIn(f"'{name}' is named for the {what} and for --stats", done.stderr)
+                    self.assertIn(f"'{name}' is named for the {what} and for --report", done.stderr)
                     self.assertEqual(os.path.getsize(out), 0)
-        result = self.rocksort("--stats", "/dev/stdout", source)
-        self.assert_error(result, "'/dev/stdout' is named for the output and for --stats")
+        result = self.rocksort("--report", "/dev/stdout", source)
+        self.assert_error(result, "'/dev/stdout' is named for the output and for --report")
         with open(out, "wb") as file:
             subprocess.run([*command, "/dev/null", source], stdout=file, check=True)
         self.assertTrue(bamfile.looks_complete(out))
 
     def test_statistics_are_replaced_as_a_whole(self):
         source = self.write("in.sam", generate.odd(20))
-        path = self.write("stats.json", "old")
+        path = self.write("report.json", "old")
         os.chmod(path, 0o600)
         before = os.stat(path)
-        self.stats("-o", self.path("out.bam"), source)
+        self.report("-o", self.path("out.bam"), source)
         after = os.stat(path)
         self.assertNotEqual(before.st_ino, after.st_ino)
         self.assertEqual(after.st_mode, before.st_mode)
 
     def test_signal_leaves_no_temporary_statistics(self):
-        process = self.start("--stats", self.path("stats.json"), "-o", self.path("out.bam"))
+        process = self.start("--report", self.path("report.json"), "-o", self.path("out.bam"))
         process.stdin.write(generate.odd(2000).encode())
         process.stdin.flush()
         process.terminate()
@@ -321,13 +321,13 @@ class Failures(StatsTest):
         self.assertEqual(os.listdir(self.scratch), [])
 
 
-class FailedLoad(StatsTest, KilledTest):
+class FailedLoad(ReportTest, KilledTest):
     """A sort that fails when its first runs are to become part of the database."""
 
     def test_only_runs_that_became_part_of_the_database_are_counted(self):
         source = self.write("in.sam", generate.odd(12000))
         for number, n_runs in ((1, 0), (3, 2)):
-            data, _ = self.stats("--temp-codec", "lz4", "-T", self.where, "-o",
+            data, _ = self.report("--temp-codec", "lz4", "-T", self.where, "-o",
                                  self.path("out.bam"), source, status=1, budget=SPILL_BUDGET,
                                  env=self.faulty(f"link:{number}+:EIO:.sst"))
             runs = data["runs"]

@@ -1,0 +1,11 @@
+/*
+ * stats_kinds.h -- reports that count records as samtools does: flagstat, idxstats, coverage.
+ */
+#ifndef ROCKSORT_STATS_STATS_KINDS_H
+#define ROCKSORT_STATS_STATS_KINDS_H
+
+#include "bam/count_kind.h"
+
+extern const struct count_kind flagstat_kind, idxstats_kind, coverage_kind;
+
+#endif
