@@ -13,7 +13,8 @@
 #define COUNT_KINDS(KIND)                                                                          \
     KIND(flagstat, "flagstat", "FILE")                                                             \
     KIND(idxstats, "idxstats", "FILE")                                                             \
-    KIND(coverage, "coverage", "FILE")
+    KIND(coverage, "coverage", "FILE")                                                             \
+    KIND(stats, "stats", "FILE")
 
 #define ONE_KIND(kind, name, takes) COUNT_##kind,
 enum { COUNT_KINDS(ONE_KIND) COUNT_N_KINDS };   /* a kind's number */

@@ -48,7 +48,7 @@ static void find_tags(struct stats_read *read)
     read->nm.type = 0;
     for (int i = 0; i < STATS_N_BARCODES; i++) read->texts[i].type = read->quals[i].type = 0;
     while (bam_aux_read(read->rec, &at, &aux) > 0) {
-        struct bam_aux *place = place_of(read, get_u16(aux.start));
+        struct bam_aux *place = place_of(read, (uint16_t)get_u16(aux.start));
         if (place && !place->type) *place = aux;
     }
 }

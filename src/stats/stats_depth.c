@@ -262,25 +262,27 @@ void stats_part_start(struct depth_part *part, uint32_t n_bases, uint32_t size)
 }
 
 void stats_part_count(struct depth_part *part, const struct stats_places *places,
-                      const struct stats_options *options, uint64_t *depths)
+                      const struct stats_options *options)
 {
     struct depth_ring *ring = &part->ring;
     struct place_counter counter = {.ring = ring, .part = part};
-    counter.to = (struct depth_counter){.options = options, .depths = depths, .kept = part->first,
-                                        .n_kept = ring->size};
+    part->depths = xcalloc(options->n_depths, sizeof *part->depths);
+    counter.to = (struct depth_counter){.options = options, .depths = part->depths,
+                                        .kept = part->first, .n_kept = ring->size};
     /* The mates of overlaps may be in other parts. */
     part->needs_order = options->removes_overlaps;
     if (part->is_unsorted || part->needs_order || places->n == 0) return;
     ring->tid = places->at[0].tid;
     ring->pos = places->at[0].pos;
     count_places(&counter, places, true);
-    part->n_first = counter.to.n;
+    part->n_positions = counter.to.n;
 }
 
 void stats_part_release(struct depth_part *part)
 {
     free(part->ring.steps);
     free(part->first);
+    free(part->depths);
 }
 
 /* ---- the sum ---- */
@@ -304,7 +306,8 @@ static void join_ring(struct stats_depth *depth, const struct depth_part *part)
 {
     struct depth_ring *ring = &depth->ring;
     const uint32_t first = ring->start;
-    const uint32_t n = part->n_first < ring->size ? (uint32_t)part->n_first : ring->size;
+    const uint32_t n =
+        part->n_positions < ring->size ? (uint32_t)part->n_positions : ring->size;
     struct depth_counter counter = {.options = depth->options, .depths = depth->depths,
                                     .added = part->first, .n_added = n};
     advance(ring, n, &counter);
@@ -316,6 +319,7 @@ static void join_ring(struct stats_depth *depth, const struct depth_part *part)
     for (uint32_t i = 1; i <= part->ring.n_used; i++)
         *step_at(ring, i) += part->ring.steps[modulo((uint64_t)part->ring.start + i, ring->size)];
     if (part->ring.n_used > ring->n_used) ring->n_used = part->ring.n_used;
+    for (size_t i = 0; i < depth->options->n_depths; i++) depth->depths[i] += part->depths[i];
 }
 
 static void count_depths(struct stats_depth *depth, const struct depth_part *part,

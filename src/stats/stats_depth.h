@@ -75,8 +75,9 @@ struct stats_bin {
 
 struct depth_part {             /* what a worker has counted */
     struct depth_ring ring;
-    int32_t *first;             /* depths of the first n_first positions; at most the ring's size */
-    uint64_t n_first;           /* counts on */
+    int32_t *first;             /* depths of the first positions, as many as the ring has */
+    uint64_t n_positions;       /* that have left the ring */
+    uint64_t *depths;           /* [stats_depth_index] of the other ones */
     bool is_unsorted;           /* a place comes before the last one of its reference */
     bool is_renumbered;         /* a reference has ended */
     bool needs_order;           /* must be counted again by combine */
@@ -112,9 +113,9 @@ void stats_places_release(struct stats_places *places);
 /* Starts a part, with a ring of the size that that of the output has now. */
 void stats_part_start(struct depth_part *part, uint32_t n_bases, uint32_t size);
 
-/* Counts a part in its ring; adds depths to `depths`. */
+/* Counts a part in its ring. */
 void stats_part_count(struct depth_part *part, const struct stats_places *places,
-                      const struct stats_options *options, uint64_t *depths);
+                      const struct stats_options *options);
 
 void stats_part_release(struct depth_part *part);
 

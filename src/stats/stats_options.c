@@ -30,7 +30,7 @@ static int take_excluded(void *arg, const char *text)
 /* The depths from least to most in steps: as in samtools, the last step is whole. */
 static int take_depths(void *arg, const char *text)
 {
-    enum { MOST_DEPTHS = 1000000 };
+    enum { MOST_DEPTHS = 100000 };
     struct stats_options *to = arg;
     long values[3];
     char *end = (char *)(uintptr_t)text;

@@ -15,7 +15,10 @@ struct mate_spans {
     size_t n, room;
 };
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wconversion"
 KHASH_MAP_INIT_INT64(spans, struct mate_spans)
+#pragma GCC diagnostic pop
 
 struct stats_overlaps {
     khash_t(spans) *names;
