@@ -71,7 +71,8 @@ static const struct {
     {RARE,
 "  --flagstat FILE      write what `samtools flagstat` says of the output to FILE\n"
 "  --idxstats FILE      the same for `samtools idxstats`\n"
-"  --coverage FILE      the same for `samtools coverage`, in coordinate order\n"},
+"  --coverage FILE      the same for `samtools coverage`, in coordinate order\n"
+"  --stats FILE         the same for `samtools stats`; --stats='OPTIONS FILE' takes its options\n"},
     {TITLE, "Checks, instead of a sort or with it:\n"},
     {COMMON,
 "  --plan               dry run: print estimated time, memory and disk\n"
