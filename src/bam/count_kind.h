@@ -28,6 +28,7 @@ struct count_sink {
 
 struct count_setup {            /* what an observer is made of; lives as long as the sort */
     sam_hdr_t *header;          /* of the output; its references do not change */
+    bool is_in_coordinate_order;        /* the output; unplaced records may have another order */
     const void *options;        /* what parse returned, or NULL */
     const char *name;           /* the user's FILE or PREFIX */
     const char *reference;      /* of --reference, or NULL */

@@ -72,6 +72,7 @@ static const struct {
 "  --flagstat FILE      write what `samtools flagstat` says of the output to FILE\n"
 "  --idxstats FILE      the same for `samtools idxstats`\n"
 "  --coverage FILE      the same for `samtools coverage`, in coordinate order\n"
+"  --stats FILE         the same for `samtools stats`; --stats='OPTIONS FILE' takes its options\n"
 "  --picard PREFIX      the files of Picard's CollectMultipleMetrics: PREFIX.insert_size_metrics,\n"
 "                       PREFIX.alignment_summary_metrics ...; levels and reference:\n"
 "                       --picard='LEVELS=SAMPLE,READ_GROUP R=FASTA PREFIX'\n"

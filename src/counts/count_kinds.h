@@ -14,6 +14,7 @@
     KIND(flagstat, "flagstat", "FILE")                                                             \
     KIND(idxstats, "idxstats", "FILE")                                                             \
     KIND(coverage, "coverage", "FILE")                                                             \
+    KIND(stats, "stats", "FILE")                                                                   \
     KIND(samtools_checksum, "samtools-checksum", "FILE")                                           \
     KIND(mosdepth, "mosdepth", "PREFIX")                                                           \
     KIND(picard, "picard", "PREFIX")                                                               \
