@@ -39,7 +39,7 @@ static size_t finish_block(uint8_t *out, size_t n_deflated, const uint8_t *raw, 
     size_t size = BGZF_HEADER_BYTES + n_deflated + BGZF_FOOTER_BYTES;
     memcpy(out, header_start, sizeof header_start);
     put_u16(out + 16, (uint32_t)(size - 1));
-    put_u32(out + size - 8, bgzf_engine_crc(raw, raw_bytes));
+    put_u32(out + size - 8, bgzf_engine_crc(0, raw, raw_bytes));
     put_u32(out + size - 4, (uint32_t)raw_bytes);
     return size;
 }
@@ -83,7 +83,7 @@ int bgzf_block_inflate(struct bgzf_coder *coder, const uint8_t *block, size_t bl
     if (bgzf_engine_inflate(coder, block + start, block_bytes - start - BGZF_FOOTER_BYTES, out,
                             raw_bytes) < 0)
         return -1;
-    return bgzf_engine_crc(out, raw_bytes) == get_u32(block + block_bytes - 8) ? 0 : -1;
+    return bgzf_engine_crc(0, out, raw_bytes) == get_u32(block + block_bytes - 8) ? 0 : -1;
 }
 
 size_t bgzf_block_store(uint8_t *out, size_t raw_bytes)

@@ -297,13 +297,14 @@ ssize_t bgzf_engine_deflate(struct bgzf_coder *coder, struct bgzf_method method,
     return engine->run(coder->compressor, raw, raw_bytes, out, room);
 }
 
-uint32_t bgzf_engine_crc(const uint8_t *bytes, size_t n_bytes)
+uint32_t bgzf_engine_crc(uint32_t crc, const uint8_t *bytes, size_t n_bytes)
 {
+    if (n_bytes == 0) return crc;
 #if defined HAVE_ISAL
-    return crc32_gzip_refl(0, bytes, n_bytes);
+    return crc32_gzip_refl(crc, bytes, n_bytes);
 #elif defined HAVE_LIBDEFLATE
-    return libdeflate_crc32(0, bytes, n_bytes);
+    return libdeflate_crc32(crc, bytes, n_bytes);
 #else
-    return (uint32_t)crc32(crc32(0, NULL, 0), bytes, (uInt)n_bytes);
+    return (uint32_t)crc32(crc, bytes, (uInt)n_bytes);
 #endif
 }

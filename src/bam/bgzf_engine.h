@@ -79,6 +79,6 @@ int bgzf_engine_inflate(struct bgzf_coder *coder, const uint8_t *in, size_t in_b
                         size_t out_bytes);
 
 /* CRC-32, as in gzip. */
-uint32_t bgzf_engine_crc(const uint8_t *bytes, size_t n_bytes);
+uint32_t bgzf_engine_crc(uint32_t crc, const uint8_t *bytes, size_t n_bytes);
 
 #endif

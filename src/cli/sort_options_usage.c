@@ -72,7 +72,10 @@ static const struct {
 "  --flagstat FILE      write what `samtools flagstat` says of the output to FILE\n"
 "  --idxstats FILE      the same for `samtools idxstats`\n"
 "  --coverage FILE      the same for `samtools coverage`, in coordinate order\n"
-"  --stats FILE         the same for `samtools stats`; --stats='OPTIONS FILE' takes its options\n"},
+"  --stats FILE         the same for `samtools stats`; --stats='OPTIONS FILE' takes its options\n"
+"  --bedgraph FILE      write the depth as bedGraph to FILE; 'OPTIONS FILE' takes options such\n"
+"                       as -split, -strand +, --scale CPM, --bin 50, -F 1796\n"
+"  --bigwig FILE        the same as bigWig\n"},
     {TITLE, "Checks, instead of a sort or with it:\n"},
     {COMMON,
 "  --plan               dry run: print estimated time, memory and disk\n"

@@ -365,7 +365,7 @@ static size_t put_page(struct chunk_maker *maker, int type, uint64_t n_values)
     thrift_i32(&writer, HEADER_TYPE, type);
     thrift_i32(&writer, HEADER_RAW_BYTES, (int32_t)raw_bytes);
     thrift_i32(&writer, HEADER_BYTES, (int32_t)n_bytes);
-    thrift_i32(&writer, HEADER_CRC, (int32_t)bgzf_engine_crc(bytes, n_bytes));
+    thrift_i32(&writer, HEADER_CRC, (int32_t)bgzf_engine_crc(0, bytes, n_bytes));
     thrift_struct(&writer, type == PAGE_DATA ? HEADER_DATA : HEADER_DICTIONARY);
     thrift_i32(&writer, DATA_VALUES, (int32_t)n_values);
     thrift_i32(&writer, DATA_ENCODING,

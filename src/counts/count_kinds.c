@@ -1,6 +1,8 @@
 /* count_kinds.c -- see count_kinds.h. */
 #include "counts/count_kinds.h"
 
+#include "depth/mosdepth.h"
+#include "depth/depth_track.h"
 #include "stats/stats_kinds.h"
 #include "util/diag.h"
 #include "util/option_table.h"

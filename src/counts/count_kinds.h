@@ -14,7 +14,11 @@
     KIND(flagstat, "flagstat", "FILE")                                                             \
     KIND(idxstats, "idxstats", "FILE")                                                             \
     KIND(coverage, "coverage", "FILE")                                                             \
-    KIND(stats, "stats", "FILE")
+    KIND(stats, "stats", "FILE")                                                                   \
+    KIND(samtools_checksum, "samtools-checksum", "FILE")                                           \
+    KIND(mosdepth, "mosdepth", "PREFIX")                                                           \
+    KIND(bedgraph, "bedgraph", "FILE")                                                             \
+    KIND(bigwig, "bigwig", "FILE")
 
 #define ONE_KIND(kind, name, takes) COUNT_##kind,
 enum { COUNT_KINDS(ONE_KIND) COUNT_N_KINDS };   /* a kind's number */

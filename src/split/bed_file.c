@@ -15,8 +15,10 @@
 struct bed_reader {
     const char *path;
     sam_hdr_t *header;
+    const struct bed_rules *rules;
     struct bed_intervals *bed;
     size_t line;
+    size_t n_unknown;           /* lines of other references */
 };
 
 static bool begins_with_word(const char *line, const char *word)
@@ -63,12 +65,19 @@ static const char *take_line(struct bed_reader *reader, char *line)
     struct bed_interval interval = {.line = reader->line};
     size_t n = divide(line, fields);
     if (n < 3) return "it needs a reference, a start and an end";
+    bool is_lenient = reader->rules->is_lenient;
     interval.tid = sam_hdr_name2tid(reader->header, fields[0]);
-    if (interval.tid < 0) return "its reference is not in the header";
+    if (interval.tid < 0 && !is_lenient) return "its reference is not in the header";
     if (!parse_position(fields[1], &interval.begin) || !parse_position(fields[2], &interval.end))
         return "its start and end must be whole numbers";
-    if (interval.begin >= interval.end) return "its end must be greater than its start";
-    if (n == 4 && *fields[3] && strcmp(fields[3], ".") != 0)
+    if (interval.begin >= interval.end + is_lenient)
+        return is_lenient ? "its end must not be less than its start"
+                          : "its end must be greater than its start";
+    if (interval.tid < 0) {
+        reader->n_unknown++;
+        return NULL;
+    }
+    if (n == 4 && *fields[3] && (is_lenient || strcmp(fields[3], ".") != 0))
         interval.name = xstrdup(fields[3]);
     xgrow(&bed->intervals, &bed->room, bed->n + 1, bed->n / 4 + 64, sizeof *bed->intervals);
     bed->intervals[bed->n++] = interval;
@@ -111,30 +120,33 @@ static bool has_lines(htsFile *file)
            format->format != cram;
 }
 
-static htsFile *open_lines(const char *path)
+static htsFile *open_lines(const char *path, const char *takes)
 {
     errno = 0;
     htsFile *file = hts_open(path, "r");
     if (file && has_lines(file)) return file;
     const char *problem = file ? "it is not text" : errno ? strerror(errno) : "it cannot be opened";
-    diag_error("option --split-by takes contig, ranges:N, rg, tag:XX or a BED file, not '%s': %s",
-               path, problem);
+    diag_error("%s, not '%s': %s", takes, path, problem);
     if (file) (void)hts_close(file);
     return NULL;
 }
 
-int bed_file_read(const char *path, sam_hdr_t *header, struct bed_intervals *bed)
+int bed_file_read(const char *path, sam_hdr_t *header, const struct bed_rules *rules,
+                  struct bed_intervals *bed)
 {
     *bed = (struct bed_intervals){0};
-    struct bed_reader reader = {.path = path, .header = header, .bed = bed};
-    htsFile *file = open_lines(path);
+    struct bed_reader reader = {.path = path, .header = header, .rules = rules, .bed = bed};
+    htsFile *file = open_lines(path, rules->takes);
     if (!file) return -1;
     int r = read_lines(&reader, file);
     if (hts_close(file) < 0 && r == 0) {
         diag_error("cannot read '%s': %s", path, strerror(errno));
         r = -1;
     }
-    if (r == 0 && bed->n == 0) {
+    if (r == 0 && reader.n_unknown > 0)
+        diag_warning("'%s' has %zu lines of references that the header lacks", path,
+                     reader.n_unknown);
+    if (r == 0 && bed->n == 0 && !rules->is_lenient) {
         diag_error("'%s' has no intervals", path);
         r = -1;
     }

@@ -11,6 +11,7 @@
 #define ROCKSORT_SPLIT_BED_FILE_H
 
 #include <htslib/sam.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,9 +27,17 @@ struct bed_intervals {
     size_t n, room;
 };
 
-/* Reads the file. A file without intervals and a reference that the header lacks are errors. The
-   caller releases the intervals. */
-int bed_file_read(const char *path, sam_hdr_t *header, struct bed_intervals *bed);
+struct bed_rules {
+    const char *takes;          /* for a message: "option --split-by takes ... or a BED file" */
+    bool is_lenient;            /* as mosdepth: keeps empty intervals and the name "."; skips lines
+                                   of references that the header lacks, with a warning; the file may
+                                   have no intervals */
+};
+
+/* Reads the file. Unless the rules are lenient, a file without intervals and a reference that the
+   header lacks are errors. The caller releases the intervals. */
+int bed_file_read(const char *path, sam_hdr_t *header, const struct bed_rules *rules,
+                  struct bed_intervals *bed);
 
 void bed_intervals_release(struct bed_intervals *bed);
 

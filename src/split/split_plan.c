@@ -273,7 +273,9 @@ static int add_intervals(struct split_plan *plan, const struct bed_intervals *be
 static int plan_bed(struct split_plan *plan, sam_hdr_t *header, struct group_list *groups)
 {
     struct bed_intervals bed;
-    if (bed_file_read(plan->request.bed, header, &bed) < 0) return -1;
+    static const struct bed_rules rules = {
+        .takes = "option --split-by takes contig, ranges:N, rg, tag:XX or a BED file"};
+    if (bed_file_read(plan->request.bed, header, &rules, &bed) < 0) return -1;
     uint32_t *numbers = xcalloc(bed.n, sizeof *numbers);
     name_groups(&bed, header, groups, numbers);
     int r = check_number(SPLIT_BED, groups->n + 2);

@@ -203,7 +203,7 @@ TEST(test_crc_is_that_of_zlib)
     rng_fill(&rng, bytes, BGZF_MAX_BYTES);
     for (size_t n = 0; n <= BGZF_MAX_BYTES - 32; n += n < 600 ? 1 : 1 + rng_below(&rng, 2000)) {
         const uint8_t *at = bytes + rng_below(&rng, 32);
-        CHECK(&rng, bgzf_engine_crc(at, n) == crc32(0, at, (uInt)n));
+        CHECK(&rng, bgzf_engine_crc(7, at, n) == (n ? crc32(7, at, (uInt)n) : 7));
     }
 }
 
