@@ -89,11 +89,11 @@ static void add_checksums(struct stats_counts *counts, const struct stats_read *
     const char *name = (const char *)bam_record_name(read->rec);
     const size_t n_bases = read->n_bases;
     uint64_t *n = counts->numbers;
-    n[STATS_CRC_NAMES] += bgzf_engine_crc((const uint8_t *)name,
+    n[STATS_CRC_NAMES] += bgzf_engine_crc(0, (const uint8_t *)name,
                                           strnlen(name, bam_record_name_bytes(read->rec)));
     if (n_bases == 0) return;
-    n[STATS_CRC_BASES] += bgzf_engine_crc(bam_record_seq(read->rec), (n_bases + 1) / 2);
-    n[STATS_CRC_QUALS] += bgzf_engine_crc(bam_record_quals(read->rec), n_bases);
+    n[STATS_CRC_BASES] += bgzf_engine_crc(0, bam_record_seq(read->rec), (n_bases + 1) / 2);
+    n[STATS_CRC_QUALS] += bgzf_engine_crc(0, bam_record_quals(read->rec), n_bases);
 }
 
 /* How many bases bwa would trim at the end of a read: as there, one less than the best. */
