@@ -39,10 +39,12 @@ pytest            package python3-pytest   pytest      -           test
 pytest-xdist      package python3-pytest-xdist pytest-xdist -      test
 samtools          program samtools         samtools    samtools    test,demo,bench
 mosdepth          program mosdepth         mosdepth    -           test
+bedtools          program bedtools         bedtools    bedtools    test?
 man               program man-db           -           -           test?
 mandoc            program mandoc           -           -           test?
 zsh               program zsh              -           -           test?
 fish              program fish             -           -           test?
+eatmydata         program eatmydata        -           -           test?
 fuse3             library libfuse3-dev     libfuse     -           spindle,test?,bench?
 fusermount3       program fuse3            -           -           test?,bench?
 java              program default-jre-headless openjdk openjdk test?

@@ -167,8 +167,10 @@ int option_table_parse(const struct option_table *table, int argc, char **argv, 
         if (row->letter && row->argument) letters[n_letters++] = ':';
     }
     int c, r = 0;
+    int (*next)(int, char *const *, const char *, const struct option *, int *) =
+        table->has_one_dash ? getopt_long_only : getopt_long;
     optind = 0;                 /* reset, and read the '+' */
-    while (r == 0 && (c = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
+    while (r == 0 && (c = next(argc, argv, letters, longs, NULL)) != -1) {
         if (c != '?' && c != ':')
             r = take(table, find_row(table, c), optarg, target);
         else

@@ -76,6 +76,7 @@ struct option_table {
     const char *option;         /* that has the options of another program: "--fixmate" */
     size_t list;                /* offset of a struct option_list in the struct; 0: none. Those of
                                    another program are all kept in it */
+    bool has_one_dash;          /* long names may have one dash, as in bedtools */
 };
 
 /* Options that cannot be used together. */
