@@ -17,8 +17,9 @@
  * Order of calls: in a worker begin_piece at the first record of each reference, and add. Then
  * mate_table_begin_ref for a new reference, mate_table_add for each piece. Structs start as {0}.
  *
- * Memory: 72 bytes for each read that waits or is asked, and 16 for each of its spans. If a million reads wait, those whose mate should have come are forgotten. Threads: each
- * struct has one owner at a time.
+ * Memory: 72 bytes for each read that waits or is asked, and 16 for each of its spans. If many
+ * reads wait, those that later reads cannot overlap are forgotten: some mates are left out. Threads:
+ * each struct has one owner at a time.
  */
 #ifndef ROCKSORT_DEPTH_MATE_OVERLAPS_H
 #define ROCKSORT_DEPTH_MATE_OVERLAPS_H
@@ -66,7 +67,7 @@ void mate_part_release(struct mate_part *part);
 
 struct mate_table {
     struct kh_waiting_s *waiting;
-    size_t most;                /* reads, before those whose mate should have come are forgotten */
+    size_t most;                /* reads, before those that have ended are forgotten */
 };
 
 /* Forgets all reads. */
