@@ -29,15 +29,16 @@ WARM_MEMORY_BYTES = 3 << 30
 # The sorted file, an output, temporary data of the chain, and reports, for a record.
 BYTES_A_RECORD = 900
 PASS = "{rocksort} --fixmate --markdup -@ 2 -m 256M -l 1 --write-index -T {temp}/t -o {out} {input}"
-CHAIN = ("{samtools} fixmate -@ 2 -m -u {input} - | {samtools} sort -@ 2 -m 256M -u -T {temp}/t - | "
+CHAIN = ("{samtools} fixmate -@ 2 -m -u {input} - | "
+         "{samtools} sort -@ 2 -m 256M -u -T {temp}/t - | "
          "{samtools} markdup -@ 2 -l 1 --write-index - {out} && "
          "{samtools} flagstat -@ 2 {out} > {report}.flagstat && "
          "{samtools} idxstats {out} > {report}.idxstats && "
          "{samtools} stats -@ 2 {out} > {report}.stats && "
          "mosdepth -t 2 -n -x --by 500 {report} {out}")
 
-# needs: a program on PATH, or None. text: the command. of: what it adds to, or None. versus: the way
-# that does the same. cpu, wall: the largest ratio to that way; None: no target.
+# needs: a program on PATH, or None. text: the command. of: what it adds to, or None. versus: the
+# way that does the same. cpu, wall: the largest ratio to that way; None: no target.
 Way = collections.namedtuple("Way", "name needs text of versus cpu wall",
                              defaults=[None, None, None, None])
 
@@ -123,7 +124,7 @@ def bench(args):
     with prepared("qc", args, BYTES_A_RECORD) as setting:
         runs = measure(args, setting)
     said = dict(describe(setting.rocksort, setting.samtools), input=setting.said)
-    head = "Medians of %d runs each, in turn, 2 threads. Ratios are of CPU time, the last of wall.\n"
+    head = "Medians of %d runs each, in turn, 2 threads. Ratios: CPU time; the last: wall.\n"
     report(args, "\n".join([head % args.repeats, *table(runs)]), said, records=setting.records,
            runs=runs)
 
