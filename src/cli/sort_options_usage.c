@@ -82,8 +82,8 @@ static const struct {
 "  --bedgraph FILE      write the depth as bedGraph to FILE; 'OPTIONS FILE' takes options such\n"
 "                       as -split, -strand +, --scale CPM, --bin 50, -F 1796\n"
 "  --bigwig FILE        the same as bigWig\n"
-"  --qc PREFIX          all that pipelines want: --flagstat, --idxstats, --stats, --mosdepth, --picard\n"
-"                       and metrics of --markdup, in files PREFIX.flagstat ... for MultiQC\n"},
+"  --qc PREFIX          all that pipelines want: --flagstat, --idxstats, --stats, --mosdepth,\n"
+"                       --picard and metrics of --markdup, in files PREFIX.flagstat ... for MultiQC\n"},
     {TITLE, "Checks, instead of a sort or with it:\n"},
     {COMMON,
 "  --plan               dry run: print estimated time, memory and disk\n"
