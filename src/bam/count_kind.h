@@ -49,6 +49,7 @@ struct count_kind {
        them: argv[0] is "--mosdepth". Refuses words that are no options. Returns an object, which
        may point into the words, or NULL. parse NULL: there are no options. */
     void *(*parse)(int argc, char **argv);
+    bool takes_settings;        /* options may also be words such as LEVELS=SAMPLE */
     void (*free_options)(void *options);
     /* Offset of the struct option_list (util/option_table.h) in the object, which has the options
        with absolute paths, for a checkpoint. 0: it keeps the words as they were given. */

@@ -47,7 +47,9 @@ static int take_scale(void *arg, const char *text)
 
 static int take_flags(int *flags, const char *text)
 {
-    *flags = bam_str2flag(text);
+    char *end;
+    long number = strtol(text, &end, 0);
+    *flags = end == text ? bam_str2flag(text) : *end || number > UINT16_MAX ? -1 : (int)number;
     return *flags >= 0 && *flags <= UINT16_MAX ? 0 : OPTION_WRONG;
 }
 

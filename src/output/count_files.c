@@ -213,7 +213,8 @@ int count_files_write(struct count_report *reports, bool in_place)
         if (!in_place && counts->kind->finish && counts->kind->finish(counts) < 0) return -1;
         for (unsigned i = 0; i < report->n_files; i++) {
             struct count_file *file = &report->files[i];
-            if ((file->path.temporary == NULL) != in_place) continue;
+            bool is_later = !file->is_streamed && !file->path.temporary;
+            if (is_later != in_place) continue;
             const struct printing printing = {counts, i};
             int r = file->is_streamed ? close_stream(file)
                                       : output_path_print(&file->path, count_kind_option(kind),

@@ -1,6 +1,6 @@
 /*
- * stats_kinds.h -- reports that count records as samtools does: flagstat, idxstats, coverage, stats
- * and checksum.
+ * stats_kinds.h -- reports that count records as samtools does: flagstat, idxstats, coverage,
+ * stats, checksum.
  */
 #ifndef ROCKSORT_STATS_STATS_KINDS_H
 #define ROCKSORT_STATS_STATS_KINDS_H

@@ -40,9 +40,8 @@ def commands(path):
     text = re.sub(r"(?<!\S)#.*", "", text)
     for command in re.sub(r"(\\|(\|))\n", r"\2 ", text).splitlines():
         words = []
-        # What stands between quotes are options of samtools fixmate and markdup.
-        for part in re.split(r"[|;&]+", re.sub(r"(--(?:fixmate|markdup))=([\"']).*?\2", r"\1",
-                                               command)):
+        # What stands between quotes are options as of samtools fixmate, markdup and mosdepth.
+        for part in re.split(r"[|;&]+", re.sub(r"(--[\w-]+)=([\"']).*?\2", r"\1", command)):
             words += re.findall(OPTION, part.split("rocksort ", 1)[1]) if re.search(
                 r"(?:^|\s|/)samtools[ -]rocksort ", part) else []
         yield command.strip(), words
