@@ -17,8 +17,9 @@
  * Order of calls: in a worker begin_piece at the first record of each reference, and add. Then
  * mate_table_begin_ref for a new reference, mate_table_add for each piece. Structs start as {0}.
  *
- * Memory: 72 bytes for each read that waits or is asked, and 16 for each of its spans. If a million reads wait, those whose mate should have come are forgotten. Threads: each
- * struct has one owner at a time.
+ * Memory: for each read that waits or is asked 64 bytes in its part; later, while it waits, 32, and
+ * 120 more if its CIGAR has several operations. If a million reads wait, those that have ended are
+ * forgotten. Threads: each struct has one owner at a time.
  */
 #ifndef ROCKSORT_DEPTH_MATE_OVERLAPS_H
 #define ROCKSORT_DEPTH_MATE_OVERLAPS_H
@@ -40,7 +41,6 @@ struct mate_read {
     enum mate_role role;
     bool has_one_op;            /* the CIGAR */
     int64_t begin, end;         /* of the alignment */
-    int64_t mate_begin;
     struct span *spans;         /* what it covers */
     size_t n_spans;
 };
@@ -66,7 +66,7 @@ void mate_part_release(struct mate_part *part);
 
 struct mate_table {
     struct kh_waiting_s *waiting;
-    size_t most;                /* reads, before those whose mate should have come are forgotten */
+    size_t most;                /* reads, before those that have ended are forgotten */
 };
 
 /* Forgets all reads. */
