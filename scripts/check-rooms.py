@@ -31,7 +31,7 @@ ROOMS = {
     "split": "util bam order",
     "stats": "util os bam fixmate",
     "depth": "util os bam split",
-    "picard": "util bam",
+    "picard": "util os bam",
     "counts": "util bam stats depth picard",
     "columns": "util os bam",
     "spill": "util os bam order",

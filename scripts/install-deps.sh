@@ -38,6 +38,7 @@ python3-venv      package python3-venv     -           -           test
 pytest            package python3-pytest   pytest      -           test
 pytest-xdist      package python3-pytest-xdist pytest-xdist -      test
 samtools          program samtools         samtools    samtools    test,demo,bench
+mosdepth          program mosdepth         mosdepth    -           test
 bedtools          program bedtools         bedtools    bedtools    test?
 man               program man-db           -           -           test?
 mandoc            program mandoc           -           -           test?

@@ -28,6 +28,7 @@ struct count_sink {
 
 struct count_setup {            /* what an observer is made of; lives as long as the sort */
     sam_hdr_t *header;          /* of the output; its references do not change */
+    bool is_in_coordinate_order;        /* the output; unplaced records may have another order */
     const void *options;        /* what parse returned, or NULL */
     const char *name;           /* the user's FILE or PREFIX */
     const char *reference;      /* of --reference, or NULL */
@@ -48,6 +49,7 @@ struct count_kind {
        them: argv[0] is "--mosdepth". Refuses words that are no options. Returns an object, which
        may point into the words, or NULL. parse NULL: there are no options. */
     void *(*parse)(int argc, char **argv);
+    bool takes_settings;        /* options may also be words such as LEVELS=SAMPLE */
     void (*free_options)(void *options);
     /* Offset of the struct option_list (util/option_table.h) in the object, which has the options
        with absolute paths, for a checkpoint. 0: it keeps the words as they were given. */

@@ -72,6 +72,12 @@ static const struct {
 "  --flagstat FILE      write what `samtools flagstat` says of the output to FILE\n"
 "  --idxstats FILE      the same for `samtools idxstats`\n"
 "  --coverage FILE      the same for `samtools coverage`, in coordinate order\n"
+"  --stats FILE         the same for `samtools stats`; --stats='OPTIONS FILE' takes its options\n"
+"  --picard PREFIX      the files of Picard's CollectMultipleMetrics: PREFIX.insert_size_metrics,\n"
+"                       PREFIX.alignment_summary_metrics ...; levels and reference:\n"
+"                       --picard='LEVELS=SAMPLE,READ_GROUP R=FASTA PREFIX'\n"
+"  --mosdepth PREFIX    the files of mosdepth 0.3.3, in coordinate order; with options of\n"
+"                       mosdepth before PREFIX: --mosdepth='-n -x --by 500 PREFIX'\n"
 "  --bedgraph FILE      write the depth as bedGraph to FILE; 'OPTIONS FILE' takes options such\n"
 "                       as -split, -strand +, --scale CPM, --bin 50, -F 1796\n"
 "  --bigwig FILE        the same as bigWig\n"},

@@ -3,6 +3,7 @@
 
 #include "depth/mosdepth.h"
 #include "depth/depth_track.h"
+#include "picard/picard_kind.h"
 #include "stats/stats_kinds.h"
 #include "util/diag.h"
 #include "util/option_table.h"
@@ -68,6 +69,15 @@ static int parse_options(int kind, char **words, size_t n, struct count_request 
     return 0;
 }
 
+/* True if the text begins with an option, or, where these are options, with a word NAME=VALUE. */
+static bool begins_with_option(const struct count_kind *kind, const char *text)
+{
+    if (!kind->parse) return false;
+    if (text[0] == '-') return text[1] != '\0';
+    size_t n_name = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_");
+    return kind->takes_settings && n_name > 0 && text[n_name] == '=' && strchr(text, ' ');
+}
+
 int count_request_parse(int kind, const char *text, struct count_request *request)
 {
     const bool takes_options = count_kinds[kind]->parse != NULL;
@@ -75,7 +85,7 @@ int count_request_parse(int kind, const char *text, struct count_request *reques
     const char *name = text;
     size_t n = 0;
     *request = (struct count_request){0};
-    if (takes_options && text[0] == '-' && text[1]) {
+    if (begins_with_option(count_kinds[kind], text)) {
         request->memory = words_split(text, &n);
         if (!request->memory) {
             diag_error("%s: a quote in '%s' has no end", option, text);

@@ -14,8 +14,10 @@
     KIND(flagstat, "flagstat", "FILE")                                                             \
     KIND(idxstats, "idxstats", "FILE")                                                             \
     KIND(coverage, "coverage", "FILE")                                                             \
+    KIND(stats, "stats", "FILE")                                                                   \
     KIND(samtools_checksum, "samtools-checksum", "FILE")                                           \
     KIND(mosdepth, "mosdepth", "PREFIX")                                                           \
+    KIND(picard, "picard", "PREFIX")                                                               \
     KIND(bedgraph, "bedgraph", "FILE")                                                             \
     KIND(bigwig, "bigwig", "FILE")
 
@@ -36,8 +38,8 @@ struct count_request {          /* starts as {0} */
     char **memory;              /* of the words that the options point into */
 };
 
-/* Parses the argument of the option, "FILE" or "OPTIONS FILE". A text that does not begin with '-'
-   is the whole name, with all its blanks. */
+/* Parses the argument of the option, "FILE" or "OPTIONS FILE". A text that does not begin with an
+   option is the whole name, with all its blanks. */
 int count_request_parse(int kind, const char *text, struct count_request *request);
 
 void count_request_release(int kind, struct count_request *request);

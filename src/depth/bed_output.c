@@ -36,8 +36,9 @@ void bed_text_end_line(struct bed_text *text, int32_t tid, int64_t begin, int64_
         (struct bed_place){tid, begin, end, {text->line, text->raw.n_bytes}};
 }
 
-int bed_text_pack(struct bed_text *text, struct bgzf_coder *coder, struct bgzf_method method)
+int bed_text_pack(struct bed_text *text, struct bgzf_coder *coder)
 {
+    const struct bgzf_method method = {.level = 1, .is_text = true};
     struct bed_place *place = text->places, *end_place = place + text->n_places;
     size_t n = text->raw.n_bytes;
     unsigned side = 0;          /* of the place: the next one to become a virtual offset */
@@ -71,11 +72,9 @@ void bed_text_release(struct bed_text *text)
 
 /* ---- the file ---- */
 
-void bed_output_init(struct bed_output *out, struct count_sink *sink, int level,
-                     const sam_hdr_t *header)
+void bed_output_init(struct bed_output *out, struct count_sink *sink, const sam_hdr_t *header)
 {
     out->sink = sink;
-    out->method = (struct bgzf_method){.level = level, .is_text = true};
     csi_writer_init(&out->csi, header);
 }
 
@@ -94,7 +93,7 @@ int bed_output_flush(struct bed_output *out, bool all)
 {
     struct bed_text *loose = &out->loose;
     if (loose->raw.n_bytes < (all ? 1 : BED_TEXT_FULL)) return 0;
-    if (bed_text_pack(loose, &out->coder, out->method) < 0 || write_text(out, loose) < 0)
+    if (bed_text_pack(loose, &out->coder) < 0 || write_text(out, loose) < 0)
         return -1;
     loose->raw.n_bytes = loose->packed.n_bytes = 0;
     loose->n_places = 0;

@@ -50,21 +50,19 @@ void bed_text_begin_line(struct bed_text *text, const char *name, int64_t begin,
 /* Ends the line with a newline. */
 void bed_text_end_line(struct bed_text *text, int32_t tid, int64_t begin, int64_t end);
 
-/* Compresses the text. Returns 0, or -1 after a message. */
-int bed_text_pack(struct bed_text *text, struct bgzf_coder *coder, struct bgzf_method method);
+/* Compresses the text, at level 1. Returns 0, or -1 after a message. */
+int bed_text_pack(struct bed_text *text, struct bgzf_coder *coder);
 
 void bed_text_release(struct bed_text *text);
 
 struct bed_output {
     struct count_sink *sink;    /* NULL: the file is not wanted */
-    struct bgzf_method method;
     struct bgzf_coder coder;
     struct csi_writer csi;
     struct bed_text loose;
 };
 
-void bed_output_init(struct bed_output *out, struct count_sink *sink, int level,
-                     const sam_hdr_t *header);
+void bed_output_init(struct bed_output *out, struct count_sink *sink, const sam_hdr_t *header);
 
 /* Writes the loose lines, or only if they fill a block. */
 int bed_output_flush(struct bed_output *out, bool all);

@@ -40,7 +40,8 @@ static bool next_region(struct depth_regions *regions, int64_t end, struct depth
 
 static void open_region(struct depth_regions *regions, struct depth_region *region)
 {
-    region->n_covered = xcalloc(regions->n_thresholds + 1, sizeof *region->n_covered);
+    if (regions->n_thresholds > 0)
+        region->n_covered = xcalloc(regions->n_thresholds, sizeof *region->n_covered);
     xgrow(&regions->open, &regions->open_room, regions->n_open + 1, regions->n_open,
           sizeof *regions->open);
     regions->open[regions->n_open++] = *region;

@@ -153,19 +153,40 @@ static void visit_region_run(void *arg, const struct depth_run *run)
         depth_counts_add_depth(&m->region_counts, run->depth, (uint64_t)(run->end - run->begin));
 }
 
+/* Appends a number that is not negative, as printf does with a point. Rounds it here unless it lies
+   close to the middle of two decimal numbers. */
+static void put_decimal(struct byte_buffer *raw, double number, int n_decimals)
+{
+    enum { MOST_BYTES = 512, MOST_SIMPLE = 1 << 20 };
+    const double close = 0.001;
+    if (n_decimals == 2 && number < MOST_SIMPLE) {
+        uint64_t rounded = (uint64_t)(number * 100 + 0.5);
+        double rest = number * 100 + 0.5 - (double)rounded;
+        if (rest > close && rest < 1 - close) {
+            bed_text_number(raw, rounded / 100);
+            const uint8_t digits[3] = {'.', (uint8_t)('0' + rounded / 10 % 10),
+                                       (uint8_t)('0' + rounded % 10)};
+            byte_buffer_copy(raw, digits, sizeof digits);
+            return;
+        }
+    }
+    raw->n_bytes += (size_t)snprintf((char *)byte_buffer_reserve(raw, MOST_BYTES), MOST_BYTES,
+                                     "%#.*f", n_decimals, number);
+}
+
 static void put_region(void *arg, const struct depth_region *region)
 {
-    enum { MOST_BYTES = 512 };
+    const int64_t most_depth = 999;     /* in the distribution of windows: by rounded depth */
     struct mosdepth *m = arg;
-    struct byte_buffer *raw = &m->by.loose.raw;
     bed_text_begin_line(&m->by.loose, m->name, region->begin, region->end);
     if (region->name) put_word(&m->by, region->name);
-    raw->n_bytes += (size_t)snprintf((char *)byte_buffer_reserve(raw, MOST_BYTES), MOST_BYTES,
-                                     "\t%#.*f", m->options->n_decimals, region->depth);
+    *byte_buffer_append(&m->by.loose.raw, 1) = '\t';
+    put_decimal(&m->by.loose.raw, region->depth, m->options->n_decimals);
     end_line(m, &m->by, region->begin, region->end);
-    /* The distribution of windows is that of their rounded depths. */
-    if (m->options->window > 0 && m->has_records)
-        depth_counts_add_depth(&m->region_counts, (int64_t)(region->depth + 0.5), 1);
+    if (m->options->window > 0 && m->has_records) {
+        int64_t depth = (int64_t)(region->depth + 0.5);
+        depth_counts_add_depth(&m->region_counts, depth < most_depth ? depth : most_depth, 1);
+    }
     if (!m->thresholds.sink) return;
     bed_text_begin_line(&m->thresholds.loose, m->name, region->begin, region->end);
     put_word(&m->thresholds, region->name ? region->name : "unknown");
@@ -417,10 +438,10 @@ static struct count_sink *sink_of(const struct count_setup *setup, enum mosdepth
 }
 
 static void open_bed(const struct count_setup *setup, struct bed_output *out,
-                     enum mosdepth_file file, int level)
+                     enum mosdepth_file file)
 {
     struct count_sink *sink = sink_of(setup, file);
-    if (sink) bed_output_init(out, sink, level, setup->header);
+    if (sink) bed_output_init(out, sink, setup->header);
 }
 
 static void open_files(struct mosdepth *m, const struct count_setup *setup)
@@ -428,10 +449,10 @@ static void open_files(struct mosdepth *m, const struct count_setup *setup)
     m->summary.sink = sink_of(setup, MOSDEPTH_SUMMARY);
     m->global_dist.sink = sink_of(setup, MOSDEPTH_GLOBAL_DIST);
     m->region_dist.sink = sink_of(setup, MOSDEPTH_REGION_DIST);
-    open_bed(setup, &m->per_base, MOSDEPTH_PER_BASE, PER_BASE_LEVEL);
-    open_bed(setup, &m->by, MOSDEPTH_REGIONS, -1);
-    open_bed(setup, &m->quantized, MOSDEPTH_QUANTIZED, PER_BASE_LEVEL);
-    open_bed(setup, &m->thresholds, MOSDEPTH_THRESHOLDS, PER_BASE_LEVEL);
+    open_bed(setup, &m->per_base, MOSDEPTH_PER_BASE);
+    open_bed(setup, &m->by, MOSDEPTH_REGIONS);
+    open_bed(setup, &m->quantized, MOSDEPTH_QUANTIZED);
+    open_bed(setup, &m->thresholds, MOSDEPTH_THRESHOLDS);
     if (!m->thresholds.sink) return;
     struct byte_buffer *raw = &m->thresholds.loose.raw;
     byte_buffer_copy(raw, "#chrom\tstart\tend\tregion", 23);

@@ -169,7 +169,6 @@ static struct per_base_text *new_text(struct mosdepth_part *part, size_t piece, 
 static int make_texts(struct mosdepth_part *part, size_t number, struct bgzf_coder *coder)
 {
     enum { LEAST_LINES = 100 };         /* fewer are left to the combining thread */
-    const struct bgzf_method method = {.level = PER_BASE_LEVEL, .is_text = true};
     const struct depth_piece *piece = &part->depth.pieces[number];
     const struct depth_step *steps = depth_piece_steps(&part->depth, piece);
     const char *name = sam_hdr_tid2name(part->rules->header, piece->tid);
@@ -184,7 +183,7 @@ static int make_texts(struct mosdepth_part *part, size_t number, struct bgzf_cod
         per_base_line(&text->text, name, piece->tid, &run);
         text->end = run.end;
         if (text->text.raw.n_bytes < BED_TEXT_FULL && i + 2 < n) continue;
-        if (bed_text_pack(&text->text, coder, method) < 0) return -1;
+        if (bed_text_pack(&text->text, coder) < 0) return -1;
         byte_buffer_forget(&text->text.raw, false);
         text = NULL;
     }

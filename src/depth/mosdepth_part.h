@@ -15,8 +15,6 @@
 
 #include <stdbool.h>
 
-enum { PER_BASE_LEVEL = 1 };            /* of compression */
-
 struct mosdepth_rules {
     const sam_hdr_t *header;
     const struct mosdepth_options *options;

@@ -274,6 +274,8 @@ static int prepare_counts(struct sort_context *sort)
     const struct count_setup setup = {
         .header = sort->header, .reference = s->reference, .command_line = s->command_line,
         .memory_bytes = s->memory_bytes, .places = &sort->temp_places, .threads = sort->threads,
+        .is_in_coordinate_order = s->rules.order == SORT_COORDINATE ||
+                                  s->rules.order == SORT_MINHASH,
     };
     return count_files_observe(s->counts, &setup, &sort->observers_out);
 }

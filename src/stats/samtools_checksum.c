@@ -397,9 +397,9 @@ static struct text compute(const struct checksum_options *o, struct checksum_par
     if (o->shows[COLUMN_CIGAR])
         of[COLUMN_CIGAR] = bgzf_engine_crc(bgzf_engine_crc(seq, bytes, 4), draft->cigar.ops,
                                            4 * draft->cigar.n_ops);
-    /* The template length is not in the sum of samtools 1.24, though its help says so. */
-    (void)put_u64(put_u32(bytes, (uint32_t)draft->mate_tid), (uint64_t)draft->mate_pos);
-    of[COLUMN_MATE] = o->shows[COLUMN_MATE] ? bgzf_engine_crc(seq, bytes, 12) : 0;
+    (void)put_u64(put_u64(put_u32(bytes, (uint32_t)draft->mate_tid), (uint64_t)draft->mate_pos),
+                  (uint64_t)draft->template_length);
+    of[COLUMN_MATE] = o->shows[COLUMN_MATE] ? bgzf_engine_crc(seq, bytes, 20) : 0;
     return group;
 }
 

@@ -1,0 +1,55 @@
+/*
+ * stats_cycles.h -- counts the bases and the qualities of reads by cycle, for --stats: the number
+ * of the base in the order of sequencing, which for a read on the reverse strand is the opposite
+ * order of the record.
+ *
+ * A struct stats_cycles starts as {0}. One thread at a time adds to it; the functions that read it
+ * are for the end.
+ *
+ * Memory: at most 1 KiB for each cycle of the longest read and each fragment, twice as much with
+ * qualities of 64 or more.
+ */
+#ifndef ROCKSORT_STATS_STATS_CYCLES_H
+#define ROCKSORT_STATS_STATS_CYCLES_H
+
+#include "bam/bam_fields.h"
+
+/* Reads without a mate count as first. */
+enum stats_fragment { STATS_FIRST, STATS_LAST, STATS_N_FRAGMENTS };
+
+enum stats_base { STATS_A, STATS_C, STATS_G, STATS_T, STATS_N, STATS_OTHER, STATS_N_BASES };
+
+enum { STATS_N_QUALS = 256 };   /* 255: the read has no qualities */
+
+enum cycle_pairing { PAIRS_FORWARD, PAIRS_REVERSE_EVEN, PAIRS_REVERSE_ODD, N_PAIRINGS };
+enum { N_BASE_PAIRS = STATS_N_BASES * STATS_N_BASES };
+
+struct fragment_cycles {
+    size_t n_cycles;            /* for which there is room */
+    /* Two bases are one byte of the record, and are counted together. [i]: the pair number i of
+       forward reads; of reverse reads of even or odd length, counted from the end. */
+    uint32_t (*pairs[N_PAIRINGS])[N_BASE_PAIRS];
+    uint32_t (*single[2])[STATS_N_BASES];       /* the last one of odd ones; by strand */
+    uint32_t *quals;            /* [cycle * n_columns + quality] */
+    size_t n_columns;           /* a power of two */
+    uint32_t *without_quals;    /* reads, by number of bases */
+};
+
+struct stats_cycles {
+    struct fragment_cycles fragments[STATS_N_FRAGMENTS];
+};
+
+/* Adds a record with bases. Returns how many of them are G or C. */
+uint32_t stats_cycles_add(struct stats_cycles *cycles, enum stats_fragment fragment,
+                          const uint8_t *rec);
+
+/* Adds the counts of a cycle, from 0: of forward (0) or reverse (1) reads, as they are in records;
+   by quality, without those of reads that have none. */
+void stats_cycles_bases(const struct fragment_cycles *cycles, int strand, size_t cycle,
+                        uint64_t sums[STATS_N_BASES]);
+void stats_cycles_quals(const struct fragment_cycles *cycles, size_t cycle,
+                        uint64_t sums[STATS_N_QUALS]);
+
+void stats_cycles_release(struct stats_cycles *cycles);
+
+#endif

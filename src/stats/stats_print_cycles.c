@@ -1,0 +1,185 @@
+/* stats_print_cycles.c -- prints the sections of --stats that have a line for each cycle, and those
+   of GC content and barcodes (stats_print.h). */
+#include "stats/stats_print.h"
+
+#include "util/xalloc.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- qualities ---- */
+
+/* Returns how many reads without qualities have more than [cycle] bases, up to n cycles. */
+static uint64_t *count_without_quals(const struct stats_report *report, int fragment, size_t n)
+{
+    uint64_t *longer = xcalloc(n + 1, sizeof *longer);
+    for (size_t i = 0; i < report->n_counts; i++) {
+        const struct fragment_cycles *cycles = &report->counts[i]->cycles.fragments[fragment];
+        for (size_t k = 1; k <= cycles->n_cycles && k <= n; k++)
+            longer[k - 1] += cycles->without_quals[k];
+    }
+    for (size_t k = n; k-- > 0;) longer[k] += longer[k + 1];
+    return longer;
+}
+
+static void print_quals(const struct stats_report *report, const struct stats_totals *totals,
+                        int fragment, FILE *to)
+{
+    const size_t n_cycles = totals->longest[1 + fragment];
+    uint64_t *without_quals = count_without_quals(report, fragment, n_cycles);
+    const char *name = fragment == STATS_FIRST ? "FFQ" : "LFQ";
+    (void)fprintf(to, "# %s Fragment Qualities. Use `grep ^%s | cut -f 2-` to extract this part.\n"
+                  "# Columns correspond to qualities and rows to cycles. First column is the cycle "
+                  "number.\n", fragment == STATS_FIRST ? "First" : "Last", name);
+    for (size_t cycle = 0; cycle < n_cycles; cycle++) {
+        uint64_t sums[STATS_N_QUALS] = {0};
+        for (size_t i = 0; i < report->n_counts; i++)
+            stats_cycles_quals(&report->counts[i]->cycles.fragments[fragment], cycle, sums);
+        sums[STATS_N_QUALS - 1] += without_quals[cycle];
+        (void)fprintf(to, "%s\t%zu", name, cycle + 1);
+        for (int q = 0; q < totals->columns; q++) (void)fprintf(to, "\t%" PRIu64, sums[q]);
+        (void)fputc('\n', to);
+    }
+    free(without_quals);
+}
+
+static void print_mismatches(const struct stats_report *report, const struct stats_totals *totals,
+                             FILE *to)
+{
+    (void)fputs("# Mismatches per cycle and quality. Use `grep ^MPC | cut -f 2-` to extract this "
+                "part.\n# Columns correspond to qualities, rows to cycles. First column is the "
+                "cycle number, second\n# is the number of N's and the rest is the number of "
+                "mismatches\n", to);
+    for (size_t cycle = 0; cycle <= totals->longest[STATS_LENGTHS_ALL]; cycle++) {
+        (void)fprintf(to, "MPC\t%zu", cycle + 1);
+        for (int q = 0; q < totals->columns; q++) {
+            uint64_t sum = 0;
+            for (size_t i = 0; i < report->n_counts; i++)
+                sum += stats_row_get(&report->counts[i]->mismatches,
+                                     cycle * STATS_MISMATCH_COLUMNS + (size_t)q);
+            (void)fprintf(to, "\t%" PRIu64, sum);
+        }
+        (void)fputc('\n', to);
+    }
+}
+
+/* ---- GC content ---- */
+
+static void print_gc(const struct stats_report *report, int fragment, FILE *to)
+{
+    const char *name = fragment == STATS_FIRST ? "GCF" : "GCL";
+    uint64_t n[STATS_GC_STEPS] = {0};
+    int last = 0;               /* a line is for the range of shares from it on */
+    (void)fprintf(to, "# GC Content of %s fragments. Use `grep ^%s | cut -f 2-` to extract this "
+                  "part.\n", fragment == STATS_FIRST ? "first" : "last", name);
+    for (int i = 0; i < STATS_GC_STEPS; i++) {
+        n[i] = i > 0 ? n[i - 1] : 0;
+        for (size_t k = 0; k < report->n_counts; k++)
+            n[i] += (uint64_t)report->counts[k]->gc_steps[fragment][i];
+        if (n[i] == n[last]) continue;
+        (void)fprintf(to, "%s\t%.2f\t%" PRIu64 "\n", name,
+                      (i + last) * 0.5 * 100. / (STATS_GC_STEPS - 1), n[last]);
+        last = i;
+    }
+}
+
+/* ---- bases ---- */
+
+struct base_cycle {
+    uint64_t n[STATS_N_FRAGMENTS][2][STATS_N_BASES];    /* by strand */
+};
+
+static struct base_cycle *sum_bases(const struct stats_report *report, size_t n_cycles)
+{
+    struct base_cycle *sums = xcalloc(n_cycles, sizeof *sums);
+    for (size_t cycle = 0; cycle < n_cycles; cycle++)
+        for (size_t i = 0; i < report->n_counts; i++)
+            for (int fragment = 0; fragment < STATS_N_FRAGMENTS; fragment++)
+                for (int strand = 0; strand < 2; strand++)
+                    stats_cycles_bases(&report->counts[i]->cycles.fragments[fragment], strand,
+                                       cycle, sums[cycle].n[fragment][strand]);
+    return sums;
+}
+
+/* Adds the bases of a fragment: as they are in the records, or as they were sequenced. */
+static void add_bases(const struct base_cycle *cycle, int fragment, bool as_sequenced,
+                      uint64_t sums[STATS_N_BASES])
+{
+    for (int i = 0; i < STATS_N_BASES; i++) {
+        int other = as_sequenced && i <= STATS_T ? STATS_T - i : i;
+        sums[i] += cycle->n[fragment][0][i] + cycle->n[fragment][1][other];
+    }
+}
+
+/* Prints shares of all A, C, G and T. */
+static void print_shares(const char *name, size_t cycle, const uint64_t *n, int n_columns, FILE *to)
+{
+    const uint64_t n_acgt = n[STATS_A] + n[STATS_C] + n[STATS_G] + n[STATS_T];
+    if (n_acgt == 0) return;
+    (void)fprintf(to, "%s\t%zu", name, cycle + 1);
+    for (int i = 0; i < n_columns; i++)
+        (void)fprintf(to, "\t%.2f", 100. * (double)n[i] / (double)n_acgt);
+    (void)fputc('\n', to);
+}
+
+#define SHARES                                                                                     \
+    "The columns are: cycle; A,C,G,T base counts as a percentage of all A/C/G/T bases [%]"
+#define SHARES_N SHARES "; and N and O counts as a percentage of all A/C/G/T bases [%]\n"
+
+struct base_section {
+    const char *name, *remark;
+    int from, to;               /* fragments */
+    const char *sums;           /* section of the sums over all cycles; NULL: none */
+};
+
+static void print_bases(const struct base_section *section, const struct base_cycle *cycles,
+                        size_t n_cycles, FILE *to)
+{
+    uint64_t all[STATS_N_BASES] = {0};
+    const bool as_sequenced = strcmp(section->name, "GCT") == 0;
+    (void)fprintf(to, "# ACGT content per cycle%s. Use `grep ^%s | cut -f 2-` to extract this part. "
+                  "%s", section->remark, section->name, as_sequenced ? SHARES "\n" : SHARES_N);
+    for (size_t cycle = 0; cycle < n_cycles; cycle++) {
+        uint64_t n[STATS_N_BASES] = {0};
+        for (int i = section->from; i <= section->to; i++)
+            add_bases(&cycles[cycle], i, as_sequenced, n);
+        for (int i = 0; i < STATS_N_BASES; i++) all[i] += n[i];
+        print_shares(section->name, cycle, n, as_sequenced ? STATS_N : STATS_N_BASES, to);
+    }
+    if (!section->sums) return;
+    (void)fprintf(to, "# ACGT raw counters%s. Use `grep ^%s | cut -f 2-` to extract this part. The "
+                  "columns are: A,C,G,T,N base counters\n%s", section->remark, section->sums,
+                  section->sums);
+    for (int i = 0; i <= STATS_N; i++) (void)fprintf(to, "\t%" PRIu64, all[i]);
+    (void)fputc('\n', to);
+}
+
+static const struct base_section base_sections[] = {
+    {"GCC", "", STATS_FIRST, STATS_LAST, NULL},
+    {"GCT", ", read oriented", STATS_FIRST, STATS_LAST, NULL},
+    {"FBC", " for first fragments", STATS_FIRST, STATS_FIRST, "FTC"},
+    {"LBC", " for last fragments", STATS_LAST, STATS_LAST, "LTC"},
+};
+
+static void print_barcodes(const struct stats_report *report, FILE *to)
+{
+    const struct stats_barcodes **all = xcalloc(report->n_counts + 1, sizeof *all);
+    for (size_t i = 0; i < report->n_counts; i++) all[i] = &report->counts[i]->barcodes;
+    stats_barcodes_print(report->layout, all, report->n_counts, to);
+    free(all);
+}
+
+void stats_print_cycles(const struct stats_report *report, const struct stats_totals *totals,
+                        FILE *to)
+{
+    for (int i = 0; i < STATS_N_FRAGMENTS; i++) print_quals(report, totals, i, to);
+    if (report->options->reference) print_mismatches(report, totals, to);
+    for (int i = 0; i < STATS_N_FRAGMENTS; i++) print_gc(report, i, to);
+    const size_t n_cycles = (size_t)totals->longest[STATS_LENGTHS_ALL] + 1;
+    struct base_cycle *cycles = sum_bases(report, n_cycles);
+    for (size_t i = 0; i < sizeof base_sections / sizeof *base_sections; i++)
+        print_bases(&base_sections[i], cycles, n_cycles, to);
+    free(cycles);
+    print_barcodes(report, to);
+}
