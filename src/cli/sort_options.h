@@ -36,6 +36,7 @@ struct sort_options {
     bool quiet;
     int verbosity;
     const char *report;                 /* --report, or NULL */
+    const char *qc;                     /* --qc, or NULL */
     const char *counts[COUNT_N_KINDS];  /* argument of each kind's option, or NULL */
     bool nothing_given;                 /* no input at a terminal: print help */
     const char *resume;                 /* --resume: the checkpoint */
@@ -68,6 +69,8 @@ struct sort_options {
     char *output_name, *index_name;
     struct count_report reports[COUNT_N_KINDS];
     char *adopted_counts[COUNT_N_KINDS];        /* arguments from the checkpoint */
+    char *qc_counts[COUNT_N_KINDS];     /* arguments that --qc stands for */
+    char *qc_metrics;                   /* the file of --markdup that it stands for */
     const char **count_temporaries;
     const char **temp_prefixes;         /* of each -T */
     char **input_names;                 /* paths, NULL-terminated */
@@ -86,7 +89,11 @@ int sort_options_parse(struct sort_options *options, int argc, char **argv);
 /* Prints the common options, in at most 48 lines; with help_all, every option. */
 void sort_options_print_usage(const struct sort_options *options, FILE *to);
 
-/* True if one of --flagstat, --idxstats and --coverage was given. */
+/* Adds the options that --qc stands for, except those that were given. MultiQC takes the names of
+   their files for the same sample. */
+void sort_options_expand_qc(struct sort_options *options);
+
+/* True if a report about the output is wanted. */
 bool sort_options_ask_for_counts(const struct sort_options *options);
 
 /* Call this before a sort. Refuses to write BAM, CRAM or compressed SAM to a terminal. */

@@ -207,6 +207,31 @@ static int check_counts(const struct sort_options *o)
     return 0;
 }
 
+/* Makes the argument of one of the options that --qc stands for, if there is such a kind. */
+static void expand_one(struct sort_options *o, const char *name, const char *options,
+                       const char *ending)
+{
+    int kind = 0;
+    while (kind < COUNT_N_KINDS && strcmp(count_kind_name(kind), name) != 0) kind++;
+    if (kind == COUNT_N_KINDS || o->counts[kind]) return;
+    if (count_kinds[kind]->in_coordinate_order && !is_by_position(o->settings.rules.order)) return;
+    char *file = xasprintf("%s%s", o->qc, ending);
+    o->counts[kind] = o->qc_counts[kind] = count_request_text(options, file);
+    free(file);
+}
+
+void sort_options_expand_qc(struct sort_options *o)
+{
+    struct markdup_rules *markdup = &o->settings.markdup_rules;
+    expand_one(o, "flagstat", "", ".flagstat");
+    expand_one(o, "idxstats", "", ".idxstats");
+    expand_one(o, "stats", "", ".sorted.stats");
+    expand_one(o, "mosdepth", "-n -x --by 500", "");
+    expand_one(o, "picard", "", "");
+    if (!o->settings.markdup || markdup->metrics_path) return;
+    markdup->metrics_path = o->qc_metrics = xasprintf("%s.markdup.metrics", o->qc);
+}
+
 /* Decides whether there is an index, and names it if the user did not. */
 static int choose_index(struct sort_options *o)
 {

@@ -71,6 +71,8 @@ void sort_options_release(struct sort_options *o)
     free(o->index_name);
     count_files_release(o->reports);
     for (int i = 0; i < COUNT_N_KINDS; i++) free(o->adopted_counts[i]);
+    for (int i = 0; i < COUNT_N_KINDS; i++) free(o->qc_counts[i]);
+    free(o->qc_metrics);
     free(o->count_temporaries);
 }
 
@@ -284,6 +286,7 @@ static const struct option_row rows[] = {
      WHOLE(formats)},
 #define COUNT_ROW(kind, name, takes) {name, 0, takes, TEXT(counts[COUNT_##kind])},
     COUNT_KINDS(COUNT_ROW)
+    {"qc", 0, "PREFIX", TEXT(qc)},
     {"plan", 0, NULL, FLAG(plan)},
     {"verify", 0, "[coordinate]", CALL(take_verify, NULL), GIVEN(verify)},
     {"checksum", 0, NULL, FLAG(print_checksum)},
@@ -440,6 +443,7 @@ static int finish_records(struct sort_options *o, int n_args)
     finish_order(o);
     if (s->fixmate && sort_options_parse_fixmate(s->fixmate, &s->fixmate_rules) < 0) return -1;
     if (s->markdup && sort_options_parse_markdup(s->markdup, &s->markdup_rules) < 0) return -1;
+    if (o->qc) sort_options_expand_qc(o);
     if (sort_options_check_modes(o, n_args) < 0) return -1;
     return s->split_by && (!o->resume || o->n_adopted > 0) ? sort_options_choose_split(o) : 0;
 }
