@@ -165,11 +165,10 @@ static void count_read(uint64_t *sums, struct picard_table *table, uint64_t key,
     sums[SUM_NOISE_READS] += is_noise(read);
     if (!is_mapped || read->mapq == 0) sums[SUM_ADAPTER_READS] += picard_is_adapter(read);
     uint64_t n_soft = 0;
-    if (is_mapped) {
-        count_aligned_read(sums, read, limits);
-        count_clips(sums, read, &n_soft);
-    }
-    size_t n_aligned = is_mapped && read->n_bases > n_soft ? read->n_bases - n_soft : 0;
+    if (is_mapped) count_aligned_read(sums, read, limits);
+    count_clips(sums, read, &n_soft);
+    bool has_cigar = read->cigar.n_ops > 0;     /* also if it is unmapped */
+    size_t n_aligned = has_cigar && read->n_bases > n_soft ? read->n_bases - n_soft : 0;
     add_bin(table, key, HISTOGRAM_LENGTH, read->n_bases);
     add_bin(table, key, HISTOGRAM_ALIGNED_LENGTH, n_aligned);
 }

@@ -169,7 +169,7 @@ static void gather_sums(const struct picard_counts *counts, const struct units *
     gathered->sums = xcalloc(units->n + 1, sizeof *gathered->sums);
     for (size_t i = 0; i < counts->n_used; i++) {
         uint32_t index = counts->used[i], unit = units->of_cell[index / PICARD_N_CATEGORIES];
-        if (unit == gathered->n_units) gathered->n_units++;     /* the unknown one has reads */
+        if (unit == gathered->n_units) gathered->n_units++;     /* the unknown one has records */
         for (int sum = 0; sum < SUM_N_SUMS; sum++)
             gathered->sums[unit][index % PICARD_N_CATEGORIES][sum] += counts->sums[index][sum];
     }

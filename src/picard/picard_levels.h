@@ -4,7 +4,7 @@
  *
  * A unit has a name: of a sample its SM, of a library its LB, of a read group its PU, as in Picard;
  * "unknown" without that field, and for reads without a read group. Units come in the order of the
- * @RG lines. "unknown" comes last, and only if it has reads, unless an @RG line lacks the field.
+ * @RG lines. "unknown" comes last, and only if it has records, unless an @RG line lacks the field.
  *
  * Order of calls: create, from the header; of a level gather, read, release. Threads: one at a
  * time. Nothing fails.
