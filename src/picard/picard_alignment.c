@@ -377,7 +377,8 @@ static void print_lengths(const struct picard_gathered *level, FILE *to)
          {level, 0, PICARD_FIRST, PICARD_SECOND, NULL}},
         {{level, 0, PICARD_UNPAIRED, PICARD_UNPAIRED, NULL},
          {level, 0, PICARD_UNPAIRED, PICARD_UNPAIRED, NULL}}};
-    const bool is_there[2] = {level->sums[0][PICARD_FIRST][SUM_TOTAL_READS] > 0,
+    const bool is_there[2] = {level->sums[0][PICARD_FIRST][SUM_TOTAL_READS] +
+                                      level->sums[0][PICARD_SECOND][SUM_TOTAL_READS] > 0,
                               level->sums[0][PICARD_UNPAIRED][SUM_TOTAL_READS] > 0};
     struct picard_curve curves[4];
     size_t n = 0;
@@ -394,7 +395,7 @@ void picard_print_alignment(const struct picard_report *report, FILE *to)
 {
     picard_print_class(&class, to);
     for (int i = 0; i < N_LEVELS; i++)
-        for (size_t unit = 0; unit < report->levels[i].n_units; unit++)
+        for (size_t unit = 0; unit < report->levels[i].n_summed; unit++)
             print_unit(&report->levels[i], unit, to);
     (void)fputc('\n', to);
     if (report->levels[LEVEL_ALL_READS].n_units > 0)

@@ -108,8 +108,9 @@ static int add_record(const struct observer *observer, struct part *part, const 
         picard_count_bases(&part->counts, read);
         picard_count_quals(&part->counts, read);
     }
-    /* Others only make the unit of their read group known. */
-    if (!is_primary) (void)picard_counts_sums(&part->counts, cell, read->category);
+    /* Supplementary records only make the unit of their read group known. */
+    if (!is_primary && !(read->flag & BAM_FSECONDARY))
+        (void)picard_counts_sums(&part->counts, cell, read->category);
     return counts_gc ? picard_count_gc(&part->counts, cell, read, part->window) : 0;
 }
 

@@ -33,6 +33,7 @@ uint32_t picard_groups_cell(const struct picard_groups *groups, const char *id);
 
 struct picard_gathered {        /* the counts of a level */
     size_t n_units;
+    size_t n_summed;            /* without the unknown one if that only has histograms */
     struct picard_labels *labels;       /* of each unit */
     uint64_t (*sums)[PICARD_N_CATEGORIES][SUM_N_SUMS];  /* of each unit */
     /* Private: all bins, sorted by key, with the unit as cell. */
