@@ -23,6 +23,7 @@
 #   make bench-peers     compares with all installed sorters (an hour; SCALE=small: minutes)
 #   make bench-options   what options cost or save (an hour)
 #   make bench-merge     --merge, compared with all installed programs that merge (20 minutes)
+#   make bench-qc        reports such as --stats, compared with their programs (20 minutes)
 #   make bench-columns   sorts to columns, and questions to them (20 minutes)
 #   make bench-scaling   1, 2, 4 ... threads, and which thread ends the scaling (20 minutes)
 #   make bench-2014      the experiments of 2014 on modelled disks (an hour; SCALE=small: minutes)
@@ -345,7 +346,7 @@ hostile: all $(BUILD)/fork-server $(VENV)
 	$(LIVE)$(PYTHON) test/hostile.py --build-dir $(BIN) --cases $(N) $(SEEDED)
 
 # bench/run.sh says what their settings mean.
-BENCHES = bench bench-peers bench-options bench-merge bench-columns bench-scaling bench-2014
+BENCHES = bench bench-peers bench-options bench-merge bench-qc bench-columns bench-scaling bench-2014
 .PHONY: $(BENCHES)
 $(BENCHES): all bench/deflate-blocks bench/simulate-reads build/fault_inject.so \
         $(if $(HAS_FUSE),bench/spindle)

@@ -57,7 +57,7 @@ bench-scaling)
 bench-columns) "${PYTHON:-python3}" bench/columns.py $reads ;;
 # Without libfuse 3 it runs on the plain disk, and says so. Results go to build/bench-2014.
 bench-2014) run bench-2014 --scale "${SCALE:-full}" ${BENCH_2014:-} ;;
-bench-options | bench-merge) run "${1#bench-}" $reads ;;
+bench-options | bench-merge | bench-qc) run "${1#bench-}" $reads ;;
 *)
     echo "run.sh: no benchmark $1" >&2
     exit 1

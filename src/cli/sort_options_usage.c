@@ -73,6 +73,7 @@ static const struct {
 "  --idxstats FILE      the same for `samtools idxstats`\n"
 "  --coverage FILE      the same for `samtools coverage`, in coordinate order\n"
 "  --stats FILE         the same for `samtools stats`; --stats='OPTIONS FILE' takes its options\n"
+"  --samtools-checksum FILE   the same for `samtools checksum`; options as with --stats\n"
 "  --picard PREFIX      the files of Picard's CollectMultipleMetrics: PREFIX.insert_size_metrics,\n"
 "                       PREFIX.alignment_summary_metrics ...; levels and reference:\n"
 "                       --picard='LEVELS=SAMPLE,READ_GROUP R=FASTA PREFIX'\n"
@@ -80,7 +81,9 @@ static const struct {
 "                       mosdepth before PREFIX: --mosdepth='-n -x --by 500 PREFIX'\n"
 "  --bedgraph FILE      write the depth as bedGraph to FILE; 'OPTIONS FILE' takes options such\n"
 "                       as -split, -strand +, --scale CPM, --bin 50, -F 1796\n"
-"  --bigwig FILE        the same as bigWig\n"},
+"  --bigwig FILE        the same as bigWig\n"
+"  --qc PREFIX          all that pipelines want: --flagstat, --idxstats, --stats, --mosdepth,\n"
+"                       --picard and metrics of --markdup, in files PREFIX.flagstat ... for MultiQC\n"},
     {TITLE, "Checks, instead of a sort or with it:\n"},
     {COMMON,
 "  --plan               dry run: print estimated time, memory and disk\n"

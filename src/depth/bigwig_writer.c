@@ -1,6 +1,6 @@
 /*
- * bigwig_writer.c -- see bigwig_writer.h. The format: Kent et al. 2010, BigWig and BigBed, tables in
- * the supplement.
+ * bigwig_writer.c -- see bigwig_writer.h. The format: Kent et al. 2010, BigWig and BigBed, tables
+ * in the supplement.
  *
  * All integers are little-endian. Both trees have nodes of at most 256 items. A node begins with a
  * byte that is 1 for a leaf, an unused byte, and the number of items in 16 bits. The root comes

@@ -20,7 +20,7 @@ void depth_counts_clear(struct depth_counts *counts)
 static uint64_t *count_of(struct depth_counts *counts, size_t depth)
 {
     if (depth >= counts->n_depths) {
-        xgrow(&counts->n_of_depth, &counts->depths_room, depth + 1, depth / 2 + 64,
+        xgrow(&counts->n_of_depth, &counts->depths_room, depth + 1, 2048,
               sizeof *counts->n_of_depth);
         memset(counts->n_of_depth + counts->n_depths, 0,
                (depth + 1 - counts->n_depths) * sizeof *counts->n_of_depth);

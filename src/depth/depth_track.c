@@ -271,10 +271,10 @@ static void end(struct record_observer *observer, void *arg)
     if (n == 1) return;
     part->last = make_blocks(to, part, &pieces[n - 1]);
     part->middle = track_part_create(&to->settings);
-    for (size_t i = 1; i + 1 < n; i++)
-        if (pieces[i].n_steps > 0)
-            (void)add_runs(part->middle, pieces[i].tid, depth_piece_steps(&part->depths, &pieces[i]),
-                           pieces[i].n_steps - 1, 0);
+    for (const struct depth_piece *piece = pieces + 1; piece < pieces + n - 1; piece++)
+        if (piece->n_steps > 0)
+            (void)add_runs(part->middle, piece->tid, depth_piece_steps(&part->depths, piece),
+                           piece->n_steps - 1, 0);
     part->failed |= track_part_end(part->middle);
 }
 

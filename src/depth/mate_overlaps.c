@@ -12,13 +12,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A read that waits. In deep piles there are many. */
+struct waiting_read {
+    int64_t begin, end;
+    struct mate_read *whole;    /* owned; NULL: it has one operation and covers [begin, end) */
+};
+
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 #pragma GCC diagnostic ignored "-Wunused-function"
 #include <htslib/khash.h>
 KHASH_MAP_INIT_INT64(names, uint32_t)
-KHASH_MAP_INIT_INT64(waiting, struct mate_read)
+KHASH_MAP_INIT_INT64(waiting, struct waiting_read)
 #pragma GCC diagnostic pop
 
 enum { MOST_WAITING = 1 << 14 };
@@ -135,9 +141,15 @@ void mate_table_begin_ref(struct mate_table *table)
     table->most = MOST_WAITING;
 }
 
+static void free_waiting(const struct waiting_read *waiting)
+{
+    if (waiting->whole) free_reads(waiting->whole, 1);
+    free(waiting->whole);
+}
+
 static void take_out(struct mate_table *table, khint_t at)
 {
-    free(kh_val(table->waiting, at).spans);
+    free_waiting(&kh_val(table->waiting, at));
     kh_del(waiting, table->waiting, at);
 }
 
@@ -147,8 +159,12 @@ static void put(struct mate_table *table, struct mate_read *read)
     int r;
     khint_t at = kh_put(waiting, table->waiting, read->name, &r);
     xalloc_require(r >= 0);
-    if (r == 0) free(kh_val(table->waiting, at).spans);
-    kh_val(table->waiting, at) = *read;
+    struct waiting_read *waiting = &kh_val(table->waiting, at);
+    if (r == 0) free_waiting(waiting);
+    *waiting = (struct waiting_read){read->begin, read->end, NULL};
+    bool is_simple = read->has_one_op && read->n_spans == 1;
+    if (!is_simple) waiting->whole = xmemdup(read, sizeof *read);
+    if (is_simple) free(read->spans);
     read->spans = NULL;
 }
 
@@ -156,7 +172,11 @@ static void answer(struct mate_table *table, struct mate_read *read, struct dept
 {
     khint_t at = kh_get(waiting, table->waiting, read->name);
     if (at != kh_end(table->waiting)) {
-        correct(depth, &kh_val(table->waiting, at), read);
+        const struct waiting_read *waiting = &kh_val(table->waiting, at);
+        struct span span = {waiting->begin, waiting->end};
+        const struct mate_read simple = {.has_one_op = true, .begin = waiting->begin,
+                                         .end = waiting->end, .spans = &span, .n_spans = 1};
+        correct(depth, waiting->whole ? waiting->whole : &simple, read);
         take_out(table, at);
     } else if (read->role == MATE_EITHER) {
         put(table, read);
@@ -199,7 +219,7 @@ void mate_table_release(struct mate_table *table)
 {
     if (!table->waiting) return;
     for (khint_t i = kh_begin(table->waiting); i != kh_end(table->waiting); i++)
-        if (kh_exist(table->waiting, i)) free(kh_val(table->waiting, i).spans);
+        if (kh_exist(table->waiting, i)) free_waiting(&kh_val(table->waiting, i));
     kh_destroy(waiting, table->waiting);
     table->waiting = NULL;
 }

@@ -96,11 +96,11 @@ static void add_fragment(struct mosdepth_part *part, const uint8_t *rec, int64_t
 static void add_mate(struct mosdepth_part *part, const uint8_t *rec, struct mate_read *read)
 {
     bool same_ref = bam_record_tid(rec) == bam_record_mate_tid(rec);
-    read->mate_begin = bam_record_true_mate_pos(rec);
-    bool reaches = same_ref && read->end > read->mate_begin;
-    read->role = reaches && read->begin < read->mate_begin    ? MATE_WAITS
-                 : reaches && read->begin == read->mate_begin ? MATE_EITHER
-                                                              : MATE_SECOND;
+    int64_t mate_begin = bam_record_true_mate_pos(rec);
+    bool reaches = same_ref && read->end > mate_begin;
+    read->role = reaches && read->begin < mate_begin    ? MATE_WAITS
+                 : reaches && read->begin == mate_begin ? MATE_EITHER
+                                                        : MATE_SECOND;
     read->name = XXH3_64bits(bam_record_name(rec), bam_record_name_bytes(rec));
     if (read->end > part->n_bases) read->end = part->n_bases;
     mate_part_add(&part->mates, &part->depth, read);

@@ -21,7 +21,7 @@ struct items {                  /* a level, starts as {0} */
         size_t n, room;
         struct byte_buffer bytes;
     } sections;
-    struct track_item *open;    /* after the sections; the last one may be joined with later items */
+    struct track_item *open;    /* after the sections; later items may be joined with the last */
     size_t n_open, open_room;
 };
 

@@ -3,7 +3,7 @@
  * and, at up to ten zoom levels, their summaries in windows; parts are made and encoded in workers.
  *
  * An *item* is a run (level 0) or the summary of a window (levels from 1 on; each window is four
- * times as long as those of the level below). Up to 1024 items are encoded together, as a *section*.
+ * times as long as those of the level below). Up to 1024 items are encoded together: a *section*.
  * The last run of a part and the first one of the next may be one run, and both may lie in one
  * window or bin. So the ends of a part stay as items, and the track joins them with those of its
  * neighbours; all other items are encoded in the worker.

@@ -10,8 +10,8 @@
  * samtools compares reads with the reference (-r), uses targets (-t) and removes overlaps (-p) only
  * as long as records are sorted. So these options need the order coordinate.
  *
- * Memory: a counter has at most 8 MiB, twice as much with -r; the shared one 0.5 KiB for each base
- * of the longest read, 2.5 KiB with -r. A part has 24 bytes for each record and 8 for each stretch
+ * Memory: a counter has at most 8 MiB, three times as much with -r; the shared one 112 bytes for each
+ * base of the longest read and 256 more where many reads are as long, and 2 KiB more with -r. A part has 24 bytes for each record and 8 for each stretch
  * of its CIGAR between deletions.
  */
 #include "stats/stats_kinds.h"

@@ -6,8 +6,9 @@
  * A struct stats_cycles starts as {0}. One thread at a time adds to it; the functions that read it
  * are for the end.
  *
- * Memory: at most 1 KiB for each cycle of the longest read and each fragment, twice as much with
- * qualities of 64 or more.
+ * Memory: at most 1 KiB for each of the first 8,192 cycles of the longest read and each fragment;
+ * for each other one 112 bytes, and 256 more where some quality has come 256 times. With qualities
+ * of 64 or more it is twice as much.
  */
 #ifndef ROCKSORT_STATS_STATS_CYCLES_H
 #define ROCKSORT_STATS_STATS_CYCLES_H
@@ -26,11 +27,16 @@ enum { N_BASE_PAIRS = STATS_N_BASES * STATS_N_BASES };
 
 struct fragment_cycles {
     size_t n_cycles;            /* for which there is room */
-    /* Two bases are one byte of the record, and are counted together. [i]: the pair number i of
-       forward reads; of reverse reads of even or odd length, counted from the end. */
+    /* Two bases are one byte of the record, and are counted together in reads that are not long.
+       [i]: the pair number i of forward reads; of reverse reads of even or odd length, counted from
+       the end. */
+    size_t n_paired;            /* cycles for which there is room */
     uint32_t (*pairs[N_PAIRINGS])[N_BASE_PAIRS];
-    uint32_t (*single[2])[STATS_N_BASES];       /* the last one of odd ones; by strand */
-    uint32_t *quals;            /* [cycle * n_columns + quality] */
+    uint32_t (*single[2])[STATS_N_BASES];       /* other bases; by strand */
+    /* [cycle * n_columns + quality]: a count is small + 256 * wraps. Most of the time only small
+       ones change, which take a line of the cache for each cycle. */
+    uint8_t *quals;
+    uint32_t *qual_wraps;
     size_t n_columns;           /* a power of two */
     uint32_t *without_quals;    /* reads, by number of bases */
 };

@@ -53,22 +53,6 @@ static void sum_counts(const struct stats_report *report, struct stats_totals *t
     totals->columns = best < STATS_N_QUALS - 1 ? best + 2 : STATS_N_QUALS;
 }
 
-static uint64_t n_reads(const struct stats_totals *totals)
-{
-    const uint64_t *n = totals->numbers;
-    return n[STATS_READS_FIRST] + n[STATS_READS_LAST] + n[STATS_READS_OTHER];
-}
-
-static float ratio(uint64_t part, uint64_t whole)
-{
-    return whole > 0 ? (float)part / (float)whole : 0;
-}
-
-float stats_mean_length(const struct stats_totals *totals)
-{
-    return ratio(totals->numbers[STATS_BASES], n_reads(totals));
-}
-
 /* ---- insert sizes ---- */
 
 struct insert_summary {
@@ -182,12 +166,12 @@ static void print_means(const struct stats_totals *totals, FILE *to)
     double quals = 0;
     for (int i = 0; i < STATS_N_QUALS; i++) quals += (double)i * (double)totals->quals[i];
     (void)fprintf(to, "SN\terror rate:\t%e\t# mismatches / bases mapped (cigar)\n",
-                  (double)ratio(n[STATS_MISMATCHES], n[STATS_BASES_CIGAR]));
+                  (double)stats_ratio(n[STATS_MISMATCHES], n[STATS_BASES_CIGAR]));
     (void)fprintf(to, "SN\taverage length:\t%.0f\n", (double)stats_mean_length(totals));
     (void)fprintf(to, "SN\taverage first fragment length:\t%.0f\n",
-                  (double)ratio(n[STATS_BASES_FIRST], n[STATS_READS_FIRST]));
+                  (double)stats_ratio(n[STATS_BASES_FIRST], n[STATS_READS_FIRST]));
     (void)fprintf(to, "SN\taverage last fragment length:\t%.0f\n",
-                  (double)ratio(n[STATS_BASES_LAST], n[STATS_READS_LAST]));
+                  (double)stats_ratio(n[STATS_BASES_LAST], n[STATS_READS_LAST]));
     (void)fprintf(to, "SN\tmaximum length:\t%u\n", totals->longest[STATS_LENGTHS_ALL]);
     (void)fprintf(to, "SN\tmaximum first fragment length:\t%u\n",
                   totals->longest[1 + STATS_FIRST]);
@@ -206,7 +190,7 @@ static void print_targets(const struct stats_report *report, FILE *to)
     for (size_t i = (size_t)options->target_depth + 1; i < options->n_depths; i++)
         n_covered += report->depth->depths[i];
     (void)fprintf(to, "SN\tpercentage of target genome with coverage > %d (%%):\t%.2f\n",
-                  options->target_depth, (double)ratio(100 * n_covered, n));
+                  options->target_depth, (double)stats_ratio(100 * n_covered, n));
 }
 
 static void print_summary(const struct stats_report *report, const struct stats_totals *totals,
@@ -220,7 +204,7 @@ static void print_summary(const struct stats_report *report, const struct stats_
                   "SN\tfiltered sequences:\t%" PRIu64 "\n"
                   "SN\tsequences:\t%" PRIu64 "\n"
                   "SN\tis sorted:\t%d\t# %ssorted by coordinate\n",
-                  n[STATS_FILTERED] + n_reads(totals), n[STATS_FILTERED], n_reads(totals),
+                  n[STATS_FILTERED] + stats_n_reads(totals), n[STATS_FILTERED], stats_n_reads(totals),
                   is_sorted, is_sorted ? "" : "not ");
     print_rows(totals, read_rows, sizeof read_rows / sizeof *read_rows, to);
     (void)fprintf(to, "SN\treads mapped:\t%" PRIu64 "\n",
@@ -237,7 +221,7 @@ static void print_summary(const struct stats_report *report, const struct stats_
                   inserts->mean, inserts->deviation, inserts->n[STATS_INWARD],
                   inserts->n[STATS_OUTWARD], inserts->n[STATS_OTHER_WAY],
                   n[STATS_OTHER_REFERENCE] / 2,
-                  (double)ratio(100 * n[STATS_PROPER], n_reads(totals)));
+                  (double)stats_ratio(100 * n[STATS_PROPER], stats_n_reads(totals)));
     print_targets(report, to);
 }
 

@@ -35,14 +35,27 @@ struct stats_totals {
     size_t n_inserts;
 };
 
+static inline uint64_t stats_n_reads(const struct stats_totals *totals)
+{
+    const uint64_t *n = totals->numbers;
+    return n[STATS_READS_FIRST] + n[STATS_READS_LAST] + n[STATS_READS_OTHER];
+}
+
+static inline float stats_ratio(uint64_t part, uint64_t whole)
+{
+    return whole > 0 ? (float)part / (float)whole : 0;
+}
+
+static inline float stats_mean_length(const struct stats_totals *totals)
+{
+    return stats_ratio(totals->numbers[STATS_BASES], stats_n_reads(totals));
+}
+
 /* Print the sections with a line for each cycle; and those of insert sizes, lengths, mapping
    qualities, indels, depths and bins. */
 void stats_print_cycles(const struct stats_report *report, const struct stats_totals *totals,
                         FILE *to);
 void stats_print_lists(const struct stats_report *report, const struct stats_totals *totals,
                        uint64_t n_insert_rows, FILE *to);
-
-/* The mean length of reads. */
-float stats_mean_length(const struct stats_totals *totals);
 
 #endif

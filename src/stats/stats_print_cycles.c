@@ -10,6 +10,26 @@
 
 /* ---- qualities ---- */
 
+/* Prints a line: its name, the number of the cycle, and counts. Long reads have millions of counts,
+   for which fprintf would take most of the time. */
+static void print_counts(const char *name, size_t cycle, const uint64_t *n, int n_columns, FILE *to)
+{
+    enum { NUMBER_BYTES = 21 };
+    char line[STATS_N_QUALS * NUMBER_BYTES + 1], *at = line;
+    for (int i = 0; i < n_columns; i++) {
+        char digits[NUMBER_BYTES], *digit = digits + NUMBER_BYTES;
+        uint64_t rest = n[i];
+        do *--digit = (char)('0' + rest % 10);
+        while ((rest /= 10) > 0);
+        *--digit = '\t';
+        memcpy(at, digit, (size_t)(digits + NUMBER_BYTES - digit));
+        at += digits + NUMBER_BYTES - digit;
+    }
+    *at++ = '\n';
+    (void)fprintf(to, "%s\t%zu", name, cycle + 1);
+    (void)fwrite(line, 1, (size_t)(at - line), to);
+}
+
 /* Returns how many reads without qualities have more than [cycle] bases, up to n cycles. */
 static uint64_t *count_without_quals(const struct stats_report *report, int fragment, size_t n)
 {
@@ -37,9 +57,7 @@ static void print_quals(const struct stats_report *report, const struct stats_to
         for (size_t i = 0; i < report->n_counts; i++)
             stats_cycles_quals(&report->counts[i]->cycles.fragments[fragment], cycle, sums);
         sums[STATS_N_QUALS - 1] += without_quals[cycle];
-        (void)fprintf(to, "%s\t%zu", name, cycle + 1);
-        for (int q = 0; q < totals->columns; q++) (void)fprintf(to, "\t%" PRIu64, sums[q]);
-        (void)fputc('\n', to);
+        print_counts(name, cycle, sums, totals->columns, to);
     }
     free(without_quals);
 }
@@ -52,15 +70,12 @@ static void print_mismatches(const struct stats_report *report, const struct sta
                 "cycle number, second\n# is the number of N's and the rest is the number of "
                 "mismatches\n", to);
     for (size_t cycle = 0; cycle <= totals->longest[STATS_LENGTHS_ALL]; cycle++) {
-        (void)fprintf(to, "MPC\t%zu", cycle + 1);
-        for (int q = 0; q < totals->columns; q++) {
-            uint64_t sum = 0;
-            for (size_t i = 0; i < report->n_counts; i++)
-                sum += stats_row_get(&report->counts[i]->mismatches,
-                                     cycle * STATS_MISMATCH_COLUMNS + (size_t)q);
-            (void)fprintf(to, "\t%" PRIu64, sum);
-        }
-        (void)fputc('\n', to);
+        uint64_t sums[STATS_N_QUALS] = {0};
+        for (size_t i = 0; i < report->n_counts; i++)
+            for (int q = 0; q < totals->columns; q++)
+                sums[q] += stats_row_get(&report->counts[i]->mismatches,
+                                         cycle * STATS_MISMATCH_COLUMNS + (size_t)q);
+        print_counts("MPC", cycle, sums, totals->columns, to);
     }
 }
 
@@ -86,29 +101,18 @@ static void print_gc(const struct stats_report *report, int fragment, FILE *to)
 
 /* ---- bases ---- */
 
-struct base_cycle {
-    uint64_t n[STATS_N_FRAGMENTS][2][STATS_N_BASES];    /* by strand */
-};
-
-static struct base_cycle *sum_bases(const struct stats_report *report, size_t n_cycles)
-{
-    struct base_cycle *sums = xcalloc(n_cycles, sizeof *sums);
-    for (size_t cycle = 0; cycle < n_cycles; cycle++)
-        for (size_t i = 0; i < report->n_counts; i++)
-            for (int fragment = 0; fragment < STATS_N_FRAGMENTS; fragment++)
-                for (int strand = 0; strand < 2; strand++)
-                    stats_cycles_bases(&report->counts[i]->cycles.fragments[fragment], strand,
-                                       cycle, sums[cycle].n[fragment][strand]);
-    return sums;
-}
-
 /* Adds the bases of a fragment: as they are in the records, or as they were sequenced. */
-static void add_bases(const struct base_cycle *cycle, int fragment, bool as_sequenced,
-                      uint64_t sums[STATS_N_BASES])
+static void add_bases(const struct stats_report *report, int fragment, size_t cycle,
+                      bool as_sequenced, uint64_t sums[STATS_N_BASES])
 {
+    uint64_t n[2][STATS_N_BASES] = {{0}};       /* by strand */
+    for (size_t i = 0; i < report->n_counts; i++)
+        for (int strand = 0; strand < 2; strand++)
+            stats_cycles_bases(&report->counts[i]->cycles.fragments[fragment], strand, cycle,
+                               n[strand]);
     for (int i = 0; i < STATS_N_BASES; i++) {
         int other = as_sequenced && i <= STATS_T ? STATS_T - i : i;
-        sums[i] += cycle->n[fragment][0][i] + cycle->n[fragment][1][other];
+        sums[i] += n[0][i] + n[1][other];
     }
 }
 
@@ -133,7 +137,7 @@ struct base_section {
     const char *sums;           /* section of the sums over all cycles; NULL: none */
 };
 
-static void print_bases(const struct base_section *section, const struct base_cycle *cycles,
+static void print_bases(const struct stats_report *report, const struct base_section *section,
                         size_t n_cycles, FILE *to)
 {
     uint64_t all[STATS_N_BASES] = {0};
@@ -143,7 +147,7 @@ static void print_bases(const struct base_section *section, const struct base_cy
     for (size_t cycle = 0; cycle < n_cycles; cycle++) {
         uint64_t n[STATS_N_BASES] = {0};
         for (int i = section->from; i <= section->to; i++)
-            add_bases(&cycles[cycle], i, as_sequenced, n);
+            add_bases(report, i, cycle, as_sequenced, n);
         for (int i = 0; i < STATS_N_BASES; i++) all[i] += n[i];
         print_shares(section->name, cycle, n, as_sequenced ? STATS_N : STATS_N_BASES, to);
     }
@@ -177,9 +181,7 @@ void stats_print_cycles(const struct stats_report *report, const struct stats_to
     if (report->options->reference) print_mismatches(report, totals, to);
     for (int i = 0; i < STATS_N_FRAGMENTS; i++) print_gc(report, i, to);
     const size_t n_cycles = (size_t)totals->longest[STATS_LENGTHS_ALL] + 1;
-    struct base_cycle *cycles = sum_bases(report, n_cycles);
     for (size_t i = 0; i < sizeof base_sections / sizeof *base_sections; i++)
-        print_bases(&base_sections[i], cycles, n_cycles, to);
-    free(cycles);
+        print_bases(report, &base_sections[i], n_cycles, to);
     print_barcodes(report, to);
 }

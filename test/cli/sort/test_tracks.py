@@ -1,4 +1,4 @@
-"""--bedgraph and --bigwig: the depth of the output is what bedtools genomecov and samtools depth say,
+"""--bedgraph and --bigwig: the depth of the output is what bedtools genomecov and samtools view say,
 in all formats, with all options."""
 
 import os
@@ -24,8 +24,8 @@ needs_pybigwig = unittest.skipUnless(pyBigWig, "pyBigWig is not installed")
 
 
 def random_sam(seed, n_records, n_refs=3, longest=3000):
-    """Random records with gaps and introns; none begins with a gap, where bedtools counts a base that
-    is not there."""
+    """Random records with gaps and introns; none begins with a gap, where bedtools counts a base
+    that is not there."""
     rng = random.Random(seed)
     refs = [(f"c{i * 7919 % n_refs}", rng.randint(1, longest)) for i in range(n_refs)]
     lines = ["@HD\tVN:1.6"] + [f"@SQ\tSN:{name}\tLN:{n}" for name, n in refs]
@@ -118,7 +118,8 @@ class Bedtools(TracksTest):
     def test_filters_leave_records_out(self):
         source = self.bam_of(random_sam(31, 2000))
         for options, view in (("-F 1796", "-F 1796"), ("-i READ1,DUP", "--rf 1088"),
-                              ("-Q 10", "-q 10"), ("-F DUP -i 0x93 -Q 9", "-F 1024 --rf 0x93 -q 9")):
+                              ("-Q 10", "-q 10"),
+                              ("-F DUP -i 0x93 -Q 9", "-F 1024 --rf 0x93 -q 9")):
             with self.subTest(options=options):
                 got = self.bedgraph(source, options)
                 reference_ok("view", "-b", *view.split(), "-o", self.path("some.bam"), self.out)
@@ -241,7 +242,8 @@ class Files(TracksTest):
                 ("bedgraph", "-scale 0 {}", "--scale takes a number other than 0, or CPM"),
                 ("bedgraph", "-scale 1x {}", "not '1x'"), ("bedgraph", "--bin 0 {}", "--bin takes"),
                 ("bigwig", "-F 70000 {}", "-F takes flags"),
-                ("bigwig", "-F 64,DUP {}", "-F takes flags"), ("bigwig", "-i QQ {}", "-i takes flags"),
+                ("bigwig", "-F 64,DUP {}", "-F takes flags"),
+                ("bigwig", "-i QQ {}", "-i takes flags"),
                 ("bigwig", "-bga {}", "--bigwig does not take -bga"),
                 ("bedgraph", "-split more {}", "not 'more'"),
                 ("bigwig", "-", "'standard output' must be a file on a disk")):
