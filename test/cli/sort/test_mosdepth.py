@@ -215,7 +215,7 @@ class Mosdepth(CliTest):
         args = ("-@", "2", "-m", "50M", "-l", "1", "-o", "/dev/null", self.path("in.sam"))
         without, _ = self.peak("--mosdepth", "-n -x got", *args)
         peak, _ = self.peak("--mosdepth", "-n -Q 1 got", *args)
-        self.assertLess(peak, without + 35)
+        self.assertLess(peak, without + 14)
 
     def test_mates_that_do_not_overlap_are_counted_as_they_are(self):
         sam = sam_of([100], ("a", 0x43, 0, 10, "30M", 20), ("a", 0x83, 0, 50, "10M", 10))
