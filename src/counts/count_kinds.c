@@ -28,14 +28,22 @@ const char *count_kind_name(int kind)
     return count_kind_option(kind) + 2;
 }
 
-/* Appends a word to the text, so that words_split gives it again. Quotes of one kind can be in the
-   other one. */
+/* Appends a word to the text, so that words_split gives it again. Quotes of one kind stand in the
+   other one; a word with both becomes several quoted texts without blanks between them. */
 static char *add_word(char *text, const char *word)
 {
     bool is_plain = *word && !word[strcspn(word, " \t\n'\"")];
-    const char *quote = is_plain ? "" : strchr(word, '\'') ? "\"" : "'";
-    char *longer = xasprintf("%s%s%s%s%s", text, *text ? " " : "", quote, word, quote);
+    char *longer = xasprintf("%s%s%s", text, *text ? " " : "", is_plain ? word : "");
     free(text);
+    if (is_plain) return longer;
+    do {
+        const char *quote = *word == '"' || !strchr(word, '\'') ? "'" : "\"";
+        size_t n = strcspn(word, quote);
+        text = longer;
+        longer = xasprintf("%s%s%.*s%s", text, quote, (int)n, word, quote);
+        free(text);
+        word += n;
+    } while (*word);
     return longer;
 }
 

@@ -117,18 +117,31 @@ static void close_regions(struct depth_regions *regions)
         free(region->n_of_depth);
     }
     if (n == 0) return;
+    for (size_t i = 0; i < regions->n_live; i++) regions->live[i] -= n;
     regions->n_open -= n;
     memmove(regions->open, regions->open + n, regions->n_open * sizeof *regions->open);
 }
 
+/* Adds a run to an open region, which stays alive if it has not ended. */
+static void add_to_region(struct depth_regions *regions, size_t number,
+                          const struct depth_run *run)
+{
+    add_run(regions, &regions->open[number], run);
+    if (regions->open[number].has_ended) return;
+    xgrow(&regions->live, &regions->live_room, regions->n_live + 1, regions->n_live,
+          sizeof *regions->live);
+    regions->live[regions->n_live++] = number;
+}
+
 void depth_regions_add_run(struct depth_regions *regions, const struct depth_run *run)
 {
-    for (size_t i = 0; i < regions->n_open; i++)
-        if (!regions->open[i].has_ended) add_run(regions, &regions->open[i], run);
+    size_t n = regions->n_live;
+    regions->n_live = 0;
+    for (size_t i = 0; i < n; i++) add_to_region(regions, regions->live[i], run);
     struct depth_region region;
     while (next_region(regions, run->end, &region)) {
         open_region(regions, &region);
-        add_run(regions, &regions->open[regions->n_open - 1], run);
+        add_to_region(regions, regions->n_open - 1, run);
         close_regions(regions);
     }
     close_regions(regions);
@@ -147,4 +160,5 @@ void depth_regions_release(struct depth_regions *regions)
         free(regions->open[i].n_of_depth);
     }
     free(regions->open);
+    free(regions->live);
 }

@@ -8,7 +8,7 @@
  * The mean is computed as mosdepth does, by adding depth / length for each position in order: the
  * sum of rounding errors decides how a mean in the middle of two decimal numbers is printed.
  *
- * Memory: 64 bytes for each region that has begun and has not been visited, because an earlier one
+ * Memory: 72 bytes for each region that has begun and has not been visited, because an earlier one
  * has not ended; with the median, 8 bytes for each depth up to 65,535.
  * Threads: one at a time. Nothing can fail.
  */
@@ -45,6 +45,8 @@ struct depth_regions {
     size_t next, end;           /* in `bed` */
     struct depth_region *open;  /* those that have begun, in order */
     size_t n_open, open_room;
+    size_t *live;               /* numbers in `open` of those that have not ended, in order */
+    size_t n_live, live_room;
 };
 
 /* Begins a reference. */

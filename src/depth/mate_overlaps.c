@@ -27,7 +27,7 @@ KHASH_MAP_INIT_INT64(names, uint32_t)
 KHASH_MAP_INIT_INT64(waiting, struct waiting_read)
 #pragma GCC diagnostic pop
 
-enum { MOST_WAITING = 1 << 20 };
+enum { MOST_WAITING = 1 << 14 };
 
 /* States of a name besides the index of the read that waits. */
 static const uint32_t none_waits = UINT32_MAX, is_asked = UINT32_MAX - 1;
@@ -196,6 +196,7 @@ static void add_states(struct mate_table *table, struct mate_part *part)
     }
 }
 
+/* Forgets reads that no later read can overlap: their mates were left out. */
 static void forget_late(struct mate_table *table, int64_t pos)
 {
     for (khint_t i = kh_begin(table->waiting); i != kh_end(table->waiting); i++)

@@ -18,7 +18,7 @@
  * mate_table_begin_ref for a new reference, mate_table_add for each piece. Structs start as {0}.
  *
  * Memory: for each read that waits or is asked 64 bytes in its part; later, while it waits, 32, and
- * 120 more if its CIGAR has several operations. If a million reads wait, those that have ended are
+ * 120 more if its CIGAR has several operations. If many reads wait, those that have ended are
  * forgotten. Threads: each struct has one owner at a time.
  */
 #ifndef ROCKSORT_DEPTH_MATE_OVERLAPS_H

@@ -73,8 +73,9 @@ static bool can_join(const struct track_settings *settings, unsigned level,
 
 static void scale_item(struct track_item *item, double scale)
 {
-    item->min *= scale;
-    item->max *= scale;
+    double min = item->min * scale, max = item->max * scale;
+    item->min = scale < 0 ? max : min;
+    item->max = scale < 0 ? min : max;
     item->sum *= scale;
     item->squares *= scale * scale;
 }

@@ -143,15 +143,18 @@ static void count_aligned_bases(uint64_t *sums, struct walk *walk,
     sums[SUM_HQ_MISMATCHES] += walk->n_mismatches;
 }
 
-static void count_clips(uint64_t *sums, const struct picard_read *read, uint64_t *n_soft)
+/* Returns the number of soft-clipped bases. */
+static uint64_t count_clips(uint64_t *sums, const struct picard_read *read, bool is_mapped)
 {
     struct bam_extent extent = bam_cigar_extent(read->cigar);
-    *n_soft = (uint64_t)(extent.soft[0] + extent.soft[1]);
-    sums[SUM_SOFT_CLIPPED] += *n_soft;
+    uint64_t n_soft = (uint64_t)(extent.soft[0] + extent.soft[1]);
+    if (!is_mapped) return n_soft;
+    sums[SUM_SOFT_CLIPPED] += n_soft;
     sums[SUM_HARD_CLIPPED] += (uint64_t)(extent.hard[0] + extent.hard[1]);
     int64_t at_3prime = extent.soft[read->is_reverse ? 0 : 1];
     sums[SUM_3PRIME_CLIPPED] += (uint64_t)at_3prime;
     sums[SUM_3PRIME_READS] += at_3prime > 0;
+    return n_soft;
 }
 
 static void count_read(uint64_t *sums, struct picard_table *table, uint64_t key,
@@ -164,12 +167,10 @@ static void count_read(uint64_t *sums, struct picard_table *table, uint64_t key,
     sums[SUM_PF_BASES] += read->n_bases;
     sums[SUM_NOISE_READS] += is_noise(read);
     if (!is_mapped || read->mapq == 0) sums[SUM_ADAPTER_READS] += picard_is_adapter(read);
-    uint64_t n_soft = 0;
-    if (is_mapped) {
-        count_aligned_read(sums, read, limits);
-        count_clips(sums, read, &n_soft);
-    }
-    size_t n_aligned = is_mapped && read->n_bases > n_soft ? read->n_bases - n_soft : 0;
+    if (is_mapped) count_aligned_read(sums, read, limits);
+    uint64_t n_soft = count_clips(sums, read, is_mapped);
+    bool has_cigar = read->cigar.n_ops > 0;     /* also if it is unmapped */
+    size_t n_aligned = has_cigar && read->n_bases > n_soft ? read->n_bases - n_soft : 0;
     add_bin(table, key, HISTOGRAM_LENGTH, read->n_bases);
     add_bin(table, key, HISTOGRAM_ALIGNED_LENGTH, n_aligned);
 }
@@ -378,7 +379,8 @@ static void print_lengths(const struct picard_gathered *level, FILE *to)
          {level, 0, PICARD_FIRST, PICARD_SECOND, NULL}},
         {{level, 0, PICARD_UNPAIRED, PICARD_UNPAIRED, NULL},
          {level, 0, PICARD_UNPAIRED, PICARD_UNPAIRED, NULL}}};
-    const bool is_there[2] = {level->sums[0][PICARD_FIRST][SUM_TOTAL_READS] > 0,
+    const bool is_there[2] = {level->sums[0][PICARD_FIRST][SUM_TOTAL_READS] +
+                                      level->sums[0][PICARD_SECOND][SUM_TOTAL_READS] > 0,
                               level->sums[0][PICARD_UNPAIRED][SUM_TOTAL_READS] > 0};
     struct picard_curve curves[4];
     size_t n = 0;
@@ -395,7 +397,7 @@ void picard_print_alignment(const struct picard_report *report, FILE *to)
 {
     picard_print_class(&class, to);
     for (int i = 0; i < N_LEVELS; i++)
-        for (size_t unit = 0; unit < report->levels[i].n_units; unit++)
+        for (size_t unit = 0; unit < report->levels[i].n_summed; unit++)
             print_unit(&report->levels[i], unit, to);
     (void)fputc('\n', to);
     if (report->levels[LEVEL_ALL_READS].n_units > 0)

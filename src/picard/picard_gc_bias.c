@@ -68,9 +68,9 @@ int picard_count_gc(struct picard_counts *counts, uint32_t cell, const struct pi
     struct picard_table *table = &counts->table;
     uint64_t totals = picard_key(cell, PICARD_FIRST, HISTOGRAM_GC_TOTALS);
     int32_t tid = bam_record_tid(read->rec);
-    if (tid < 0) return 0;
+    if (read->n_bases == 0) return 0;
     if (read->category != PICARD_SECOND) picard_table_add(table, totals | CLUSTERS, 1);
-    if (read->flag & BAM_FUNMAP) return 0;
+    if (read->flag & BAM_FUNMAP || tid < 0) return 0;
     picard_table_add(table, totals | ALIGNED, 1);
     int64_t end = read->pos + bam_cigar_reference_bases(read->cigar);
     int64_t at = read->is_reverse ? end - WINDOW : read->pos + 1;
@@ -165,8 +165,8 @@ static bool take_unit(const struct picard_report *report, int level, size_t numb
 
 struct detail_row {
     const char *level, *used;
-    uint64_t gc, n_windows, n_reads, quality;
-    double coverage, error;
+    uint64_t gc, n_windows, n_reads;
+    double quality, coverage, error;
     struct picard_labels labels;
 };
 
@@ -176,7 +176,7 @@ static const struct picard_column detail_columns[] = {
     {"GC", PICARD_COUNT, offsetof(struct detail_row, gc)},
     {"WINDOWS", PICARD_COUNT, offsetof(struct detail_row, n_windows)},
     {"READ_STARTS", PICARD_COUNT, offsetof(struct detail_row, n_reads)},
-    {"MEAN_BASE_QUALITY", PICARD_COUNT, offsetof(struct detail_row, quality)},
+    {"MEAN_BASE_QUALITY", PICARD_REAL, offsetof(struct detail_row, quality)},
     {"NORMALIZED_COVERAGE", PICARD_REAL, offsetof(struct detail_row, coverage)},
     {"ERROR_BAR_WIDTH", PICARD_REAL, offsetof(struct detail_row, error)},
     {"SAMPLE", PICARD_TEXT, offsetof(struct detail_row, labels.sample)},
@@ -193,8 +193,8 @@ static void print_details(const struct unit *unit, FILE *to)
                                  .n_windows = unit->windows[i], .n_reads = unit->reads[i],
                                  .labels = unit->labels};
         if (unit->errors[i] > 0)
-            row.quality = (uint64_t)llround(
-                -10 * log10((double)unit->errors[i] / (double)unit->bases[i]));
+            row.quality = floor(
+                -10 * log10((double)unit->errors[i] / (double)unit->bases[i]) + 0.5);
         if (row.n_windows > 0) {
             double n = (double)row.n_windows;
             row.coverage = (double)row.n_reads / n / unit->mean;

@@ -22,6 +22,7 @@ struct observer {
     struct threads *threads;
     struct picard_groups *groups;
     struct picard_reference *reference; /* NULL: none is given */
+    bool has_levels;            /* besides all reads */
     size_t n_cells;
     struct picard_counts sum;
     struct picard_gathered levels[N_LEVELS];    /* after finish, as the next line */
@@ -94,7 +95,7 @@ static int add_record(const struct observer *observer, struct part *part, const 
 {
     bool counts_gc = observer->options->reference;
     bool is_primary = !(bam_record_flag(rec) & (BAM_FSECONDARY | BAM_FSUPPLEMENTARY));
-    if (!is_primary && !counts_gc) return 0;
+    if (!is_primary && !counts_gc && !observer->has_levels) return 0;
     struct picard_read *read = &part->read;
     picard_read_set(read, rec);
     if (part->window || read->n_no_calls > 0) picard_read_turn(read);
@@ -107,6 +108,9 @@ static int add_record(const struct observer *observer, struct part *part, const 
         picard_count_bases(&part->counts, read);
         picard_count_quals(&part->counts, read);
     }
+    /* Supplementary records only make the unit of their read group known. */
+    if (!is_primary && !(read->flag & BAM_FSECONDARY))
+        (void)picard_counts_sums(&part->counts, cell, read->category);
     return counts_gc ? picard_count_gc(&part->counts, cell, read, part->window) : 0;
 }
 
@@ -254,9 +258,8 @@ static struct record_observer *observe(const struct count_setup *setup)
     observer->prefix = setup->name;
     observer->command_line = setup->command_line;
     observer->groups = picard_groups_create(setup->header);
-    observer->n_cells = 1;
-    for (int i = LEVEL_SAMPLE; i < N_LEVELS; i++)
-        if (options->levels[i]) observer->n_cells = picard_groups_n_cells(observer->groups);
+    for (int i = LEVEL_SAMPLE; i < N_LEVELS; i++) observer->has_levels |= options->levels[i];
+    observer->n_cells = observer->has_levels ? picard_groups_n_cells(observer->groups) : 1;
     picard_counts_init(&observer->sum, observer->n_cells);
     const char *reference = options->reference ? options->reference : setup->reference;
     if (!reference) return &observer->base;

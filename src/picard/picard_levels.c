@@ -143,6 +143,7 @@ static void gather_bins(const struct picard_counts *counts, const struct units *
         struct picard_entry entry = table->at[i];
         if (entry.n == 0) continue;
         uint32_t cell = picard_key_cell(entry.key), unit = units->of_cell[cell];
+        if (unit == gathered->n_units) gathered->n_units++;
         entry.key += (uint64_t)unit << 38;
         entry.key -= (uint64_t)cell << 38;
         entries[n++] = entry;
@@ -169,7 +170,7 @@ static void gather_sums(const struct picard_counts *counts, const struct units *
     gathered->sums = xcalloc(units->n + 1, sizeof *gathered->sums);
     for (size_t i = 0; i < counts->n_used; i++) {
         uint32_t index = counts->used[i], unit = units->of_cell[index / PICARD_N_CATEGORIES];
-        if (unit == gathered->n_units) gathered->n_units++;     /* the unknown one has reads */
+        if (unit == gathered->n_units) gathered->n_units++;     /* the unknown one has records */
         for (int sum = 0; sum < SUM_N_SUMS; sum++)
             gathered->sums[unit][index % PICARD_N_CATEGORIES][sum] += counts->sums[index][sum];
     }
@@ -193,6 +194,7 @@ void picard_gather(const struct picard_groups *groups, enum picard_level level,
     }
     gathered->n_units = units.n;
     gather_sums(counts, &units, gathered);
+    gathered->n_summed = gathered->n_units;
     gather_bins(counts, &units, gathered);
     free(units.of_cell);
 }

@@ -4,7 +4,7 @@
  *
  * A unit has a name: of a sample its SM, of a library its LB, of a read group its PU, as in Picard;
  * "unknown" without that field, and for reads without a read group. Units come in the order of the
- * @RG lines. "unknown" comes last, and only if it has reads, unless an @RG line lacks the field.
+ * @RG lines. "unknown" comes last, and only if it has records, unless an @RG line lacks the field.
  *
  * Order of calls: create, from the header; of a level gather, read, release. Threads: one at a
  * time. Nothing fails.
@@ -33,6 +33,7 @@ uint32_t picard_groups_cell(const struct picard_groups *groups, const char *id);
 
 struct picard_gathered {        /* the counts of a level */
     size_t n_units;
+    size_t n_summed;            /* without the unknown one if that only has histograms */
     struct picard_labels *labels;       /* of each unit */
     uint64_t (*sums)[PICARD_N_CATEGORIES][SUM_N_SUMS];  /* of each unit */
     /* Private: all bins, sorted by key, with the unit as cell. */

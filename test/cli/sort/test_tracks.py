@@ -105,6 +105,14 @@ class Bedtools(TracksTest):
                     self.assertEqual(got, want)
                     self.check_bigwig(self.bigwig(source, options, budget=budget), runs_of(want))
 
+    def test_least_value_is_that_of_the_greatest_depth_if_the_scale_is_negative(self):
+        source = self.write("in.sam", "@SQ\tSN:c\tLN:400\n"
+                            "a\t0\tc\t1\t9\t50M\t*\t0\t0\t*\t*\n"
+                            "b\t0\tc\t21\t9\t50M\t*\t0\t0\t*\t*\n")
+        got = self.bigwig(source, "--scale -2")
+        self.assertEqual(got.total[:4], (70, -4, -2, -200))
+        self.assertEqual([summary[4:6] for summary in got.zooms[0][1]], [(-4, -2)])
+
     @needs_bedtools
     @needs_pysam
     def test_filters_leave_records_out(self):

@@ -31,6 +31,14 @@ TEST(test_argument_is_parsed_into_options_and_name)
     assert_parsed("-a -", "-a", "-");
 }
 
+TEST(test_names_may_have_quotes_of_both_kinds)
+{
+    assert_parsed("it's \"b\"", "", "it's \"b\"");
+    assert_parsed("-q 'a \"b\" it'\"'s\"", "-q", "a \"b\" it's");
+    assert_parsed("-q '\"'\"'\"x", "-q", "\"'x");
+    assert_parsed("-q \"'\"'\"x'", "-q", "'\"x");
+}
+
 TEST(test_kind_without_options_takes_the_whole_text_as_its_name)
 {
     struct count_request request;
