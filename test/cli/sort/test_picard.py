@@ -95,7 +95,7 @@ class Picard(CliTest):
                          f"a\t0\t7\t1\t60\t30M\t*\t0\t0\t{'A' * 30}\t*\n")
         self.sort_ok(f"--picard=R={fasta} {self.path('out')}", "-o", self.path("out.bam"), sam,
                      limit_s=60)
-        row = self.metrics("gc_bias.detail_metrics")[2].split("\t")
+        row = self.metrics("gc_bias.detail_metrics")[3].split("\t")
         self.assertEqual(row[2:5], ["0", str(9 * n), "1"])
 
     def test_options_that_are_not_offered_are_refused_by_name(self):

@@ -83,7 +83,11 @@ class LikeSamtools(CliTest):
         self.write("a.fa.fai", f"a\t{n_bases}\t3\t{n_bases}\t{n_bases + 1}\n")
         sam = (f"@SQ\tSN:a\tLN:{n_bases}\n"
                f"q\t0\ta\t{n_bases - 3199}\t60\t8M\t*\t0\t0\tACGTTGCC\tIIIIIIII\n")
-        report = self.check(sam, "-r", fasta)
+        out, got, want = self.path("out.sam"), self.path("got"), self.path("want")
+        self.sort_ok(f"--stats=-r {fasta} {got}", "-o", out, self.write("in.sam", sam))
+        self.assertTrue(reference("stats", "-r", fasta, out, save_stdout=want))
+        report = report_lines(got)
+        self.assertEqual(report, report_lines(want))
         self.assertTrue(any("1" in line.split("\t")[2:] for line in report
                             if line.startswith("MPC")))
 
