@@ -231,7 +231,7 @@ static int read_names(struct names *names, sam_hdr_t *header)
             return -1;
         }
     }
-    qsort(names->refs, names->n, sizeof *names->refs, compare_names);
+    if (names->n > 1) qsort(names->refs, names->n, sizeof *names->refs, compare_names);
     return 0;
 }
 

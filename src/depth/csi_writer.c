@@ -116,7 +116,8 @@ static void put_bin(struct csi_writer *csi, const struct csi_chunk *chunks, size
 /* Writes the current reference, and goes on to the next one. */
 static void end_ref(struct csi_writer *csi)
 {
-    qsort(csi->chunks, csi->n_chunks, sizeof *csi->chunks, compare_chunks);
+    if (csi->n_chunks > 1)
+        qsort(csi->chunks, csi->n_chunks, sizeof *csi->chunks, compare_chunks);
     size_t n = join_chunks(csi->chunks, csi->n_chunks), n_bins = 0;
     for (size_t i = csi->n_windows; i-- > 1;)
         if (csi->windows[i - 1] == untouched) csi->windows[i - 1] = csi->windows[i];

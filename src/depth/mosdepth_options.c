@@ -41,7 +41,7 @@ static int64_t *parse_list(const char *text, char separator, bool may_be_open, s
         if (*end == '\0') break;
         at = end;
     }
-    qsort(numbers, *n, sizeof *numbers, compare_numbers);
+    if (*n > 1) qsort(numbers, *n, sizeof *numbers, compare_numbers);
     return numbers;
 }
 

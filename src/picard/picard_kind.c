@@ -147,6 +147,7 @@ static int combine(struct record_observer *observer, void *arg)
 struct scan {                   /* of a part of the reference, by a worker */
     struct thread_pool_slot slot;       /* must be the first member */
     struct observer *observer;
+    const uint64_t *ends;       /* of each reference: the number of the first job after it */
     uint64_t n_windows[PICARD_GC_BINS];
 };
 
@@ -156,39 +157,38 @@ enum { SCAN_BASES = 4 << 20 };
 static int scan_part(struct worker *worker, void *item)
 {
     struct scan *scan = item;
-    const sam_hdr_t *header = scan->observer->header;
-    uint64_t number = scan->slot.number;
+    const uint64_t number = scan->slot.number;
+    int32_t tid = 0, high = sam_hdr_nref(scan->observer->header) - 1;
     (void)worker;
-    for (int32_t tid = 0; tid < sam_hdr_nref(header); tid++) {
-        uint64_t n_parts = (uint64_t)sam_hdr_tid2len(header, tid) / SCAN_BASES + 1;
-        if (number >= n_parts) {
-            number -= n_parts;
-            continue;
-        }
-        struct picard_window *window = picard_window_take(scan->observer->reference);
-        if (!window) return -1;
-        int64_t from = (int64_t)number * SCAN_BASES;
-        int r = picard_count_windows(window, tid, from, from + SCAN_BASES, scan->n_windows);
-        picard_window_give_back(scan->observer->reference, window);
-        return r;
+    while (tid < high) {
+        int32_t middle = tid + (high - tid) / 2;
+        if (scan->ends[middle] <= number) tid = middle + 1;
+        else high = middle;
     }
-    return 0;
+    struct picard_window *window = picard_window_take(scan->observer->reference);
+    if (!window) return -1;
+    int64_t from = (int64_t)(number - (tid > 0 ? scan->ends[tid - 1] : 0)) * SCAN_BASES;
+    int r = picard_count_windows(window, tid, from, from + SCAN_BASES, scan->n_windows);
+    picard_window_give_back(scan->observer->reference, window);
+    return r;
 }
 
 static int scan_reference(struct observer *observer)
 {
     enum { MOST_SCANS = 8 };
-    unsigned n_jobs = 0;
-    for (int32_t tid = 0; tid < sam_hdr_nref(observer->header); tid++)
-        n_jobs += (unsigned)(sam_hdr_tid2len(observer->header, tid) / SCAN_BASES + 1);
+    const int32_t n_refs = sam_hdr_nref(observer->header);
+    uint64_t n_jobs = 0, *ends = xcalloc((size_t)n_refs + 1, sizeof *ends);
+    for (int32_t tid = 0; tid < n_refs; tid++)
+        ends[tid] = n_jobs += (uint64_t)sam_hdr_tid2len(observer->header, tid) / SCAN_BASES + 1;
     struct scan *scans = xcalloc(MOST_SCANS, sizeof *scans);
-    for (int i = 0; i < MOST_SCANS; i++) scans[i].observer = observer;
-    int r = thread_pool_for_each(observer->threads, n_jobs, scans, MOST_SCANS, sizeof *scans,
+    for (int i = 0; i < MOST_SCANS; i++) scans[i] = (struct scan){.observer = observer, .ends = ends};
+    int r = thread_pool_for_each(observer->threads, (unsigned)n_jobs, scans, MOST_SCANS, sizeof *scans,
                                  scan_part);
     for (int i = 0; i < MOST_SCANS; i++)
         for (int bin = 0; bin < PICARD_GC_BINS; bin++)
             observer->gc_windows[bin] += scans[i].n_windows[bin];
     free(scans);
+    free(ends);
     return r;
 }
 

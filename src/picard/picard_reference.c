@@ -122,7 +122,9 @@ int picard_window_move(struct picard_window *window, int32_t tid, int64_t begin,
     const char *name = sam_hdr_tid2name(reader->reference->header, tid);
     if (begin < 0) begin = 0;
     bool is_same = window->tid == tid;
-    if (!is_same) window->n_bases = faidx_seq_len(reader->file, name);
+    const hts_pos_t n = sam_hdr_tid2len(reader->reference->header, tid);
+    if (!is_same)               /* faidx_seq_len returns an int */
+        window->n_bases = n > INT32_MAX ? n : faidx_seq_len(reader->file, name);
     if (end > window->n_bases) end = window->n_bases;
     if (begin > end) begin = end;
     if (is_same && window->begin <= begin && end <= window->end) return 0;

@@ -321,15 +321,16 @@ static void compare_stretch(struct stats_counts *counts, const struct stats_read
     }
 }
 
-/* samtools leaves introns out of the position on the reference. */
+/* samtools leaves introns out of the position on the reference. Reads each stretch of that by itself:
+   deletions may be long. */
 int stats_counts_mismatches(struct stats_counts *counts, struct stats_reference *reference,
                             const struct stats_read *read)
 {
-    const int64_t pos = bam_record_true_pos(read->rec);
-    int64_t n = read->n_deleted + read->n_bases, at = 0;
-    const uint8_t *bases = stats_reference_read(reference, bam_record_tid(read->rec), pos, pos + n);
+    const int64_t pos = bam_record_true_pos(read->rec), n = read->n_deleted + read->n_bases;
+    const int32_t tid = bam_record_tid(read->rec);
+    int64_t at = 0;
     struct aligned from = {0};
-    if (!bases) return -1;
+    if (pos < 0) return 0;
     for (size_t i = 0; i < read->cigar.n_ops; i++) {
         const uint32_t op = get_u32(read->cigar.ops + 4 * i);
         const uint32_t length = bam_cigar_oplen(op);
@@ -338,7 +339,8 @@ int stats_counts_mismatches(struct stats_counts *counts, struct stats_reference 
         case BAM_CEQUAL:
         case BAM_CDIFF:
             if (at + length > n || from.base + length > read->n_bases) return 0;
-            from.bases = bases + at;
+            from.bases = stats_reference_read(reference, tid, pos + at, pos + at + length);
+            if (!from.bases) return -1;
             compare_stretch(counts, read, &from, length);
             at += length;
             from.base += length;

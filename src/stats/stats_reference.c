@@ -46,7 +46,9 @@ struct stats_reference *stats_reference_open(const char *path, sam_hdr_t *header
 int64_t stats_reference_bases(const struct stats_reference *reference, int32_t tid)
 {
     const char *name = sam_hdr_tid2name(reference->header, tid);
-    return name ? (int64_t)faidx_seq_len(reference->file, name) : 0;
+    const hts_pos_t n = sam_hdr_tid2len(reference->header, tid);
+    if (!name) return 0;
+    return n > INT32_MAX ? n : faidx_seq_len(reference->file, name);    /* which returns an int */
 }
 
 static const uint8_t code_of[256] = {

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import unittest
 
-from harness import CliTest, needs_pysam, pysam
+from harness import CliTest, needs_pysam, own_memory_only, pysam
 
 MOSDEPTH = shutil.which("mosdepth")
 SPILLING = 100_000
@@ -205,6 +205,7 @@ class Mosdepth(CliTest):
         self.assertEqual(self.lines(sam_of([100]), "--by regions.bed", ".regions.bed.gz"),
                          [f"c0 1 {2 ** 62} 0.00", f"c0 {2 ** 40} {2 ** 40 + 9} 0.00"])
 
+    @own_memory_only
     def test_reads_whose_mates_are_left_out_are_forgotten(self):
         with open(self.path("in.sam"), "w", encoding="ascii") as file:
             file.write("@SQ\tSN:c\tLN:80000000\n")

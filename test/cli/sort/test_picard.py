@@ -87,6 +87,17 @@ class Picard(CliTest):
         row = self.metrics("alignment_summary_metrics")[3].split("\t")
         self.assertEqual(row[:8], ["UNPAIRED", "3", "2", "0.666667", "0", "2", "1", "41"])
 
+    def test_gc_bias_of_many_references_takes_seconds(self):
+        """Without a search for the reference of each job, it takes minutes."""
+        n = 300_000
+        fasta = self.write("a.fa", "".join(f">{i}\n{'A' * 110}\n" for i in range(n)))
+        sam = self.write("in.sam", "".join(f"@SQ\tSN:{i}\tLN:110\n" for i in range(n)) +
+                         f"a\t0\t7\t1\t60\t30M\t*\t0\t0\t{'A' * 30}\t*\n")
+        self.sort_ok(f"--picard=R={fasta} {self.path('out')}", "-o", self.path("out.bam"), sam,
+                     limit_s=60)
+        row = self.metrics("gc_bias.detail_metrics")[3].split("\t")
+        self.assertEqual(row[2:5], ["0", str(9 * n), "1"])
+
     def test_options_that_are_not_offered_are_refused_by_name(self):
         for words, message in (("FLOW_MODE=true", "FLOW_MODE"), ("LEVELS=LANE", "LANE"),
                                ("MINIMUM_PCT=2", "0 to 0.5"), ("R=/none.fa", "/none.fa")):

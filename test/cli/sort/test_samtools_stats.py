@@ -73,6 +73,35 @@ class LikeSamtools(CliTest):
             with self.subTest(sam=sam):
                 self.check(sam)
 
+    def test_mismatches_beyond_two_to_the_31_are_those_of_samtools(self):
+        """The FASTA file has a hole where no record is."""
+        n_bases, tail, fasta = (1 << 31) + 4000, b"ACGTTGCA" * 500, self.path("a.fa")
+        with open(fasta, "wb") as file:
+            file.write(b">a\n")
+            file.seek(n_bases - len(tail), 1)
+            file.write(tail + b"\n")
+        self.write("a.fa.fai", f"a\t{n_bases}\t3\t{n_bases}\t{n_bases + 1}\n")
+        sam = (f"@SQ\tSN:a\tLN:{n_bases}\n"
+               f"q\t0\ta\t{n_bases - 3199}\t60\t8M\t*\t0\t0\tACGTTGCC\tIIIIIIII\n")
+        out, got, want = self.path("out.sam"), self.path("got"), self.path("want")
+        self.sort_ok(f"--stats=-r {fasta} {got}", "-o", out, self.write("in.sam", sam))
+        self.assertTrue(reference("stats", "-r", fasta, out, save_stdout=want))
+        report = report_lines(got)
+        self.assertEqual(report, report_lines(want))
+        self.assertTrue(any("1" in line.split("\t")[2:] for line in report
+                            if line.startswith("MPC")))
+
+    def test_long_deletions_take_no_memory(self):
+        fasta = self.write("a.fa", ">a\nACGTACGTAC\n")
+        deleted = "268435455D" * 20_000
+        sam = self.write("in.sam", "@SQ\tSN:a\tLN:10\n"
+                         f"q\t0\ta\t1\t60\t5M{deleted}5M\t*\t0\t0\tACGTTACGTA\t*\n")
+        report = self.path("report")
+        self.sort_ok(f"--stats=-r {fasta} {report}", "-o", self.path("out.bam"), sam)
+        mismatches = [line.split("\t")[1:] for line in report_lines(report)
+                      if line.startswith("MPC")]
+        self.assertEqual([row[0] for row in mismatches if "1" in row[1:]], ["5"])
+
     def test_only_what_samtools_says_by_order_is_left_out_in_other_orders(self):
         records = differential_counts.Records(random.Random(9))
         source = self.write("in.sam", records.sam(400))

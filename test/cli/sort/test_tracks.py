@@ -11,7 +11,8 @@ import unittest
 import bamfile
 import bigwig_layout
 from checkpoints import KilledTest
-from harness import MIB, CliTest, bytes_of, needs_pysam, reference_ok, text_of
+from harness import (MIB, CliTest, bytes_of, needs_pysam, own_memory_only, reference_ok,
+                     text_of)
 
 try:
     import pyBigWig
@@ -265,6 +266,7 @@ class Files(TracksTest):
                     self.assert_error(result, "track", "No space left")
                     self.assertFalse(os.path.exists(self.path("track")))
 
+    @own_memory_only
     def test_400000_references_take_little_memory(self):
         refs = [(f"ref{i}", 1000) for i in range(400_000)]
         records = (bamfile.record(flag=0, tid=tid, pos=tid % 900, cigar="90M")
