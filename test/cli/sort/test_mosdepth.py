@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import unittest
 
-from harness import CliTest, needs_pysam, own_memory_only, pysam
+from harness import CliTest, needs_pysam, pysam
 
 MOSDEPTH = shutil.which("mosdepth")
 SPILLING = 100_000
@@ -204,19 +204,6 @@ class Mosdepth(CliTest):
         self.write("regions.bed", f"c0\t1\t{2 ** 62}\nc0\t{2 ** 40}\t{2 ** 40 + 9}\n")
         self.assertEqual(self.lines(sam_of([100]), "--by regions.bed", ".regions.bed.gz"),
                          [f"c0 1 {2 ** 62} 0.00", f"c0 {2 ** 40} {2 ** 40 + 9} 0.00"])
-
-    @own_memory_only
-    def test_reads_whose_mates_are_left_out_are_forgotten(self):
-        with open(self.path("in.sam"), "w", encoding="ascii") as file:
-            file.write("@SQ\tSN:c\tLN:80000000\n")
-            for i in range(400_000):
-                pos = 1 + 200 * i
-                file.write(f"r{i}\t99\tc\t{pos}\t60\t50M\t=\t{pos + 20}\t70\t*\t*\n"
-                           f"r{i}\t147\tc\t{pos + 20}\t0\t50M\t=\t{pos}\t-70\t*\t*\n")
-        args = ("-@", "2", "-m", "50M", "-l", "1", "-o", "/dev/null", self.path("in.sam"))
-        without, _ = self.peak("--mosdepth", "-n -x got", *args)
-        peak, _ = self.peak("--mosdepth", "-n -Q 1 got", *args)
-        self.assertLess(peak, without + 14)
 
     def test_mates_that_do_not_overlap_are_counted_as_they_are(self):
         sam = sam_of([100], ("a", 0x43, 0, 10, "30M", 20), ("a", 0x83, 0, 50, "10M", 10))
