@@ -23,16 +23,15 @@ int report_file_choose(struct output_path *path, const char *option, const char 
    files. */
 int report_file_choose_counts(struct sort_options *options);
 
-/* Calls put(to, arg), which writes to a stream of the file, may ignore write errors, and
-   returns 0. Renames the
-   file when it is complete. `what`, such as "the statistics", is for messages. */
+/* Calls put(to, arg), which writes to a stream of the file, may ignore write errors, and returns 0.
+   Renames the file when it is complete. `what`, such as "the statistics", is for messages. */
 int report_file_write(struct output_path *path, const char *what,
                       int (*put)(FILE *to, const void *arg), const void *arg);
 
 /* Writes the report of a sort that has ended or `failed`, as JSON (--report; doc/report.md
    describes every field). */
 int sort_report_write_json(struct output_path *path, const struct sort_settings *settings,
-                     const struct sort_report *report, bool failed);
+                           const struct sort_report *report, bool failed);
 
 /* ---- the reports of --markdup: -s, -f, --json and --metrics ---- */
 

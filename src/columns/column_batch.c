@@ -6,6 +6,7 @@
 #include "columns/column_batch.h"
 
 #include "bam/bam_long.h"
+#include "util/decimal.h"
 #include "util/terminal_text.h"
 #include "util/xalloc.h"
 
@@ -186,20 +187,6 @@ static const char *add_text(struct column_batch *batch, struct column_values *co
     return NULL;
 }
 
-enum { DECIMAL_BYTES = 20 };    /* 64 bits: 20 digits, or 19 and a sign */
-
-static size_t put_decimal(uint8_t *to, int64_t value)
-{
-    uint8_t digits[DECIMAL_BYTES], *at = to;
-    uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
-    size_t n = 0;
-    do digits[n++] = (uint8_t)('0' + rest % 10);
-    while ((rest /= 10) > 0);
-    if (value < 0) *at++ = '-';
-    while (n > 0) *at++ = digits[--n];
-    return (size_t)(at - to);
-}
-
 /* True for a name with a control character, such as a tab. */
 static bool has_control(const uint8_t *name, size_t n_bytes)
 {
@@ -231,7 +218,7 @@ static const char *add_cigar(struct column_batch *batch, struct bam_cigar cigar)
     for (const uint8_t *at = cigar.ops; at < cigar.ops + 4 * cigar.n_ops; at += 4) {
         uint32_t op = get_u32(at);
         is_known &= bam_cigar_op(op) <= BAM_CBACK;
-        to += put_decimal(to, bam_cigar_oplen(op));
+        to = put_decimal(to, bam_cigar_oplen(op));
         *to++ = (uint8_t)bam_cigar_opchr(op);
     }
     values->n_bytes -= most_bytes - (size_t)(to - begin);
@@ -320,7 +307,12 @@ static size_t put_number(uint8_t *to, char type, const uint8_t *value)
 {
     const struct bam_aux number = {.type = type, .value = value};
     int64_t integer;
-    if (bam_aux_integer(&number, &integer)) return put_decimal(to, integer);
+    if (bam_aux_integer(&number, &integer)) {
+        uint64_t size = integer < 0 ? 0 - (uint64_t)integer : (uint64_t)integer;
+        uint8_t *at = to;
+        if (integer < 0) *at++ = '-';
+        return (size_t)(put_decimal(at, size) - to);
+    }
     float f;
     double d;
     uint32_t bits = get_u32(value);

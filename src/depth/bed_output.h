@@ -5,7 +5,7 @@
  * bed_output_text appends it to a file. bed_output->loose is the text to which the thread that
  * combines the parts adds single lines.
  *
- * To add a line: bed_text_name, then append to text->raw, then bed_text_end_line.
+ * To add a line: bed_text_begin_line, then append to text->raw, then bed_text_end_line.
  *
  * Structs start as {0}. Threads: each struct has one owner at a time. Errors: -1 after a message.
  */
@@ -15,6 +15,7 @@
 #include "bam/bgzf_block.h"
 #include "bam/count_kind.h"
 #include "depth/csi_writer.h"
+#include "util/decimal.h"
 
 struct bed_place {              /* lines of one bin */
     int32_t tid;
@@ -34,14 +35,8 @@ enum { BED_TEXT_FULL = 60000 };         /* a text of this size fills a BGZF bloc
 /* Appends a number in decimal digits. */
 static inline void bed_text_number(struct byte_buffer *raw, uint64_t value)
 {
-    enum { MOST_DIGITS = 20 };
-    uint8_t digits[MOST_DIGITS], *at = digits + MOST_DIGITS;
-    do *--at = (uint8_t)('0' + value % 10);
-    while ((value /= 10) > 0);
-    size_t n = (size_t)(digits + MOST_DIGITS - at);
-    uint8_t *to = byte_buffer_reserve(raw, MOST_DIGITS);
-    for (size_t i = 0; i < n; i++) to[i] = at[i];
-    raw->n_bytes += n;
+    uint8_t *at = byte_buffer_reserve(raw, DECIMAL_MOST_BYTES);
+    raw->n_bytes += (size_t)(put_decimal(at, value) - at);
 }
 
 /* Begins a line with a name, a tab, begin, a tab and end. */

@@ -6,16 +6,10 @@
  */
 #include "depth/depth_track.h"
 
+#include "util/decimal.h"
+
 #include <stdio.h>
 #include <string.h>
-
-static uint8_t *put_decimal(uint8_t *at, uint64_t value)
-{
-    uint8_t digits[20], *first = digits + sizeof digits;
-    do *--first = (uint8_t)('0' + value % 10);
-    while ((value /= 10) > 0);
-    return copy_bytes(at, first, (size_t)(digits + sizeof digits - first));
-}
 
 static uint8_t *put_value(uint8_t *at, double value)
 {
@@ -62,23 +56,10 @@ static int write_lines(void *file, unsigned level, const struct track_section *s
     return section ? sink->write(sink, bytes, section->n_bytes) : 0;
 }
 
-static int finish(void *file, const struct track_item *all)
-{
-    (void)file;
-    (void)all;
-    return 0;
-}
-
-static void close_sink(void *file)
-{
-    (void)file;
-}
-
 static struct record_observer *observe(const struct count_setup *setup)
 {
     static const struct depth_track_format format = {.encode = encode, .open = open_sink,
-                                                     .write = write_lines, .finish = finish,
-                                                     .close = close_sink};
+                                                     .write = write_lines};
     return depth_track_observe(setup, &format);
 }
 

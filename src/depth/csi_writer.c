@@ -146,7 +146,8 @@ void csi_writer_add(struct csi_writer *csi, int32_t tid, int64_t begin, int64_t 
                     const uint64_t offsets[2])
 {
     while (csi->tid < tid) end_ref(csi);
-    /* Lines beyond the bins, as of a region beyond the end of its reference, are in the last bin. */
+    /* Lines beyond the bins, as of a region beyond the end of its reference, are in the last bin.
+       */
     const int64_t most = INT64_C(1) << (csi->min_shift + 3 * csi->depth);
     if (begin >= most) begin = most - 1;
     if (end > most) end = most;

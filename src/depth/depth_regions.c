@@ -47,8 +47,8 @@ static void open_region(struct depth_regions *regions, struct depth_region *regi
     regions->open[regions->n_open++] = *region;
 }
 
-/* Adds a number n times, with the rounding of each addition. While the exponent of the sum stays the
-   same, and two additions in turn have the same result, so have all others. */
+/* Adds a number n times, with the rounding of each addition. While the exponent of the sum stays
+   the same, and two additions in turn have the same result, so have all others. */
 static double add_times(double sum, double number, int64_t n)
 {
     while (n > 0) {
@@ -70,11 +70,7 @@ static double add_times(double sum, double number, int64_t n)
 static void add_median(struct depth_region *region, int64_t depth, int64_t n)
 {
     size_t at = depth < 0 ? 0 : depth < MOST_MEDIAN ? (size_t)depth : MOST_MEDIAN;
-    size_t n_before = region->n_depths;
-    xgrow(&region->n_of_depth, &region->n_depths, at + 1, at / 2 + 16, sizeof(uint64_t));
-    if (region->n_depths > n_before)
-        memset(region->n_of_depth + n_before, 0,
-               (region->n_depths - n_before) * sizeof(uint64_t));
+    xgrow_zeroed(&region->n_of_depth, &region->n_depths, at + 1, at / 2 + 16, sizeof(uint64_t));
     region->n_of_depth[at] += (uint64_t)n;
 }
 

@@ -1,6 +1,6 @@
 /*
- * depth_runs.h -- computes the depth of records in coordinate order as runs of equal depth, in parts
- * and without an array of the reference.
+ * depth_runs.h -- computes the depth of records in coordinate order as runs of equal depth, in
+ * parts and without an array of the reference.
  *
  * Workers add the intervals of the records of one part; the result is a list of *steps* for each
  * reference: the positions where the depth of the part's own records changes. Depth is a sum, so
@@ -10,10 +10,10 @@
  * keeps all later steps. Where no earlier record reaches (depth_join_is_clear), the runs are those
  * that a worker can compute from the part alone.
  *
- * Order of calls: in a worker depth_part_add_record for each record that counts, then depth_part_add
- * for each of its intervals; depth_part_end. For each piece of the part in order: if its reference
- * is not that of the last one, depth_join_finish and depth_join_begin; depth_join_is_clear;
- * depth_join_add_piece. Structs start as {0}.
+ * Order of calls: in a worker depth_part_add_record for each record that counts, then
+ * depth_part_add for each of its intervals; depth_part_end. For each piece of the part in order: if
+ * its reference is not that of the last one, depth_join_finish and depth_join_begin;
+ * depth_join_is_clear; depth_join_add_piece. Structs start as {0}.
  *
  * Memory: 8 bytes for each end of an interval of one reference of a part (twice while they are
  * sorted), 16 bytes for each step. depth_join keeps the steps at or after the begin of the last
@@ -99,9 +99,9 @@ struct depth_join {
 /* Begins a reference, at position 0 and depth 0. */
 void depth_join_begin(struct depth_join *join);
 
-/* True if no record of earlier pieces reaches into [begin, end], and no step of theirs is at `begin`
-   or `end`. Call it before depth_join_add_piece. *from is 0 at first; successive calls, with
-   intervals in order, pass it on. */
+/* True if no record of earlier pieces reaches into [begin, end], and no step of theirs is at
+   `begin` or `end`. Call it before depth_join_add_piece. *from is 0 at first; successive calls,
+   with intervals in order, pass it on. */
 struct depth_cursor {
     size_t at;                  /* in `open` */
     int64_t depth;
@@ -112,8 +112,8 @@ bool depth_join_is_clear(const struct depth_join *join, struct depth_cursor *fro
 /* Merges n more steps into those that are open. None is before the end of the last run. */
 void depth_join_add(struct depth_join *join, const struct depth_step *steps, size_t n);
 
-/* Adds the steps of a piece, or NULL for none, and visits all runs that end before `until`: no later
-   record begins before that. */
+/* Adds the steps of a piece, or NULL for none, and visits all runs that end before `until`: no
+   later record begins before that. */
 void depth_join_add_piece(struct depth_join *join, const struct depth_part *part,
                           const struct depth_piece *piece, int64_t until);
 

@@ -383,7 +383,7 @@ static int finish(struct record_observer *observer)
     double cpm = sum->n_records > 0 ? 1e6 / (double)sum->n_records : 1;
     int r = end_reference(sum);
     if (r == 0) r = track_finish(sum->track, cpm, &all);
-    return r < 0 ? r : sum->format->finish(sum->file, &all);
+    return r < 0 || !sum->format->finish ? r : sum->format->finish(sum->file, &all);
 }
 
 static void destroy(struct record_observer *observer)
@@ -391,7 +391,7 @@ static void destroy(struct record_observer *observer)
     struct depth_track *sum = of(observer);
     track_part_destroy(sum->joined);
     track_destroy(sum->track);
-    if (sum->file) sum->format->close(sum->file);
+    if (sum->file && sum->format->close) sum->format->close(sum->file);
     depth_join_release(&sum->join);
     free(sum);
 }

@@ -18,7 +18,8 @@ extern const struct count_kind bedgraph_kind, bigwig_kind;
 struct depth_track_format {
     bool has_zooms;
     track_encode_fn *encode;    /* its argument is the header */
-    /* Opens the file, and returns the argument of the next three; NULL after a message. */
+    /* Opens the file, and returns the argument of the next three; NULL after a message. The last
+       two may be NULL. */
     void *(*open)(const struct count_setup *setup, const struct track_settings *settings);
     int (*write)(void *file, unsigned level, const struct track_section *section,
                  const uint8_t *bytes);

@@ -3,9 +3,9 @@
  *
  * mosdepth keeps the state of each name: no read of the reference waits, or one does. At the begin
  * of a part the state is not known. After a read that waits it is known until the end of the part.
- * A second read before that is asked; so is a read with the begin of its mate, after which the state
- * depends on the answer, and later reads of its name are asked, too. Most second reads belong to
- * pairs that do not overlap; asking for one costs a look-up in a small table.
+ * A second read before that is asked; so is a read with the begin of its mate, after which the
+ * state depends on the answer, and later reads of its name are asked, too. Most second reads belong
+ * to pairs that do not overlap; asking for one costs a look-up in a small table.
  */
 #include "depth/mate_overlaps.h"
 

@@ -1,11 +1,11 @@
 /*
- * mate_overlaps.h -- finds the positions that both mates of a pair cover, as mosdepth 0.3.3 does, so
- * that the depth counts them once.
+ * mate_overlaps.h -- finds the positions that both mates of a pair cover, as mosdepth 0.3.3 does,
+ * so that the depth counts them once.
  *
- * In the order of the file, a read that reaches beyond the begin of its mate waits; the next read of
- * its name on the same reference that does not wait itself takes it, and the overlap is taken from
- * the depth. If both CIGARs have one operation, the overlap goes from the begin of the second read
- * to the end of the first one, even if the second ends earlier.
+ * In the order of the file, a read that reaches beyond the begin of its mate waits; the next read
+ * of its name on the same reference that does not wait itself takes it, and the overlap is taken
+ * from the depth. If both CIGARs have one operation, the overlap goes from the begin of the second
+ * read to the end of the first one, even if the second ends earlier.
  *
  * A worker does this for the reads of a part (mate_part). A read whose first mate may be in an
  * earlier part is *asked*: mate_table_add, which gets the parts in order, looks for it among the

@@ -155,7 +155,7 @@ static void visit_region_run(void *arg, const struct depth_run *run)
 
 /* Appends a number that is not negative, as printf does with a point. Rounds it here unless it lies
    close to the middle of two decimal numbers. */
-static void put_decimal(struct byte_buffer *raw, double number, int n_decimals)
+static void put_fixed(struct byte_buffer *raw, double number, int n_decimals)
 {
     enum { MOST_BYTES = 512, MOST_SIMPLE = 1 << 20 };
     const double close = 0.001;
@@ -181,7 +181,7 @@ static void put_region(void *arg, const struct depth_region *region)
     bed_text_begin_line(&m->by.loose, m->name, region->begin, region->end);
     if (region->name) put_word(&m->by, region->name);
     *byte_buffer_append(&m->by.loose.raw, 1) = '\t';
-    put_decimal(&m->by.loose.raw, region->depth, m->options->n_decimals);
+    put_fixed(&m->by.loose.raw, region->depth, m->options->n_decimals);
     end_line(m, &m->by, region->begin, region->end);
     if (m->options->window > 0 && m->has_records) {
         int64_t depth = (int64_t)(region->depth + 0.5);
@@ -210,7 +210,7 @@ static void begin_ref(struct mosdepth *m, int32_t tid, bool has_records)
     m->has_records = has_records;
     m->name = sam_hdr_tid2name(m->header, tid);
     m->n_bases = (int64_t)sam_hdr_tid2len(m->header, tid);
-    m->text = m->end_text = NULL;
+    m->text = m->end_text;      /* the texts of earlier pieces */
     m->text_end = 0;
     m->range = (struct depth_run){.depth = -1};
     depth_join_begin(&m->join);
@@ -333,7 +333,6 @@ static int combine(struct record_observer *observer, void *arg)
 {
     struct mosdepth *m = of(observer);
     struct mosdepth_part *part = arg;
-    m->text = m->end_text = NULL;
     m->failed |= part->failed;
     for (size_t i = 0; i < part->depth.n_pieces && !m->failed; i++) add_piece(m, part, i);
     m->text = m->end_text = NULL;

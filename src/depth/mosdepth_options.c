@@ -136,7 +136,8 @@ static int finish(struct mosdepth_options *options, const char *name)
     const char *precision = getenv("MOSDEPTH_PRECISION");
     long n_decimals = 0;
     bool has_precision = precision && option_number(precision, &n_decimals) == 0;
-    options->n_decimals = has_precision && n_decimals >= 0 && n_decimals <= 32 ? (int)n_decimals : 2;
+    bool is_valid = has_precision && n_decimals >= 0 && n_decimals <= 32;
+    options->n_decimals = is_valid ? (int)n_decimals : 2;
     options->labels = xcalloc(options->n_quantize + 1, sizeof *options->labels);
     for (size_t i = 0; i + 1 < options->n_quantize; i++)
         options->labels[i] = label(options->quantize + i, i);

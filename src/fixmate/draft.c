@@ -3,6 +3,7 @@
 
 #include "bam/read_score.h"
 #include "util/byte_order.h"
+#include "util/decimal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -140,11 +141,7 @@ static uint8_t *put_ops(uint8_t *out, struct bam_cigar cigar)
 {
     for (size_t i = 0; i < cigar.n_ops; i++) {
         uint32_t op = get_u32(cigar.ops + 4 * i), n = bam_cigar_oplen(op);
-        uint8_t digits[OP_TEXT_BYTES], *first = digits + sizeof digits;
-        do *--first = (uint8_t)('0' + n % 10);
-        while ((n /= 10) > 0);
-        size_t n_digits = (size_t)(digits + sizeof digits - first);
-        out = copy_bytes(out, first, n_digits);
+        out = put_decimal(out, n);
         *out++ = (uint8_t)bam_cigar_opchr(op);
     }
     return out;

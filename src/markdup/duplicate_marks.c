@@ -63,8 +63,7 @@ void duplicate_marks_add_run(struct duplicate_marks *marks, uint32_t run, uint32
 {
     size_t n = (size_t)run + 1;
     if (n > marks->n_runs) {
-        xgrow(&marks->runs, &marks->room, n, n / 2, sizeof *marks->runs);
-        memset(marks->runs + marks->n_runs, 0, (n - marks->n_runs) * sizeof *marks->runs);
+        xgrow_zeroed(&marks->runs, &marks->room, n, n / 2, sizeof *marks->runs);
         marks->n_runs = n;
     }
     if (n_records > marks->runs[run]) marks->runs[run] = n_records;

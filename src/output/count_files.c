@@ -137,7 +137,8 @@ static int close_stream(struct count_file *file)
 {
     hFILE *stream = file->stream;
     file->stream = NULL;
-    return output_path_close(&file->path, stream) < 0 ? fail(file) : output_path_commit(&file->path);
+    if (output_path_close(&file->path, stream) < 0) return fail(file);
+    return output_path_commit(&file->path);
 }
 
 void count_files_close(struct count_report *reports)

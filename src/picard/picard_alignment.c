@@ -284,12 +284,6 @@ struct unit_bins {
     struct picard_bin *memory;  /* of the bins that were taken last */
 };
 
-static int compare_bins(const void *a, const void *b)
-{
-    const struct picard_bin *x = a, *y = b;
-    return (x->at > y->at) - (x->at < y->at);
-}
-
 /* Valid until the next call. */
 static struct picard_bins take_bins(struct unit_bins *of, enum picard_histogram histogram)
 {
@@ -302,7 +296,7 @@ static struct picard_bins take_bins(struct unit_bins *of, enum picard_histogram 
     size_t n = 0, n_all = 0;
     for (int i = 0; i < 2; i++)
         for (size_t j = 0; j < parts[i].n; j++) all[n_all++] = parts[i].bins[j];
-    qsort(all, n_all, sizeof *all, compare_bins);
+    picard_bins_sort(all, n_all);
     for (size_t i = 0; i < n_all; i++) {
         if (n > 0 && all[n - 1].at == all[i].at) all[n - 1].n += all[i].n;
         else all[n++] = all[i];

@@ -72,12 +72,6 @@ static const struct picard_column columns[] = {
 };
 static const struct picard_class class = {"InsertSizeMetrics", PICARD_COLUMNS(columns)};
 
-static int compare_bins(const void *a, const void *b)
-{
-    const struct picard_bin *x = a, *y = b;
-    return (x->at > y->at) - (x->at < y->at);
-}
-
 /* The widths of the ranges around the median, in whole steps to both sides, that hold each share of
    the pairs. */
 static void measure_widths(struct picard_bins bins, double median, uint64_t widths[N_WIDTHS])
@@ -89,7 +83,7 @@ static void measure_widths(struct picard_bins bins, double median, uint64_t widt
         steps[i].at = at <= floor(median) ? (int64_t)(floor(median) - at)
                                           : (int64_t)(at - floor(median));
     }
-    qsort(steps, bins.n, sizeof *steps, compare_bins);
+    picard_bins_sort(steps, bins.n);
     double n = (double)picard_bins_total(bins), covered = 0;
     int share = 0;
     for (size_t i = 0; i < bins.n; i++) {

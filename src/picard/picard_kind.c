@@ -181,9 +181,10 @@ static int scan_reference(struct observer *observer)
     for (int32_t tid = 0; tid < n_refs; tid++)
         ends[tid] = n_jobs += (uint64_t)sam_hdr_tid2len(observer->header, tid) / SCAN_BASES + 1;
     struct scan *scans = xcalloc(MOST_SCANS, sizeof *scans);
-    for (int i = 0; i < MOST_SCANS; i++) scans[i] = (struct scan){.observer = observer, .ends = ends};
-    int r = thread_pool_for_each(observer->threads, (unsigned)n_jobs, scans, MOST_SCANS, sizeof *scans,
-                                 scan_part);
+    for (int i = 0; i < MOST_SCANS; i++)
+        scans[i] = (struct scan){.observer = observer, .ends = ends};
+    int r = thread_pool_for_each(observer->threads, (unsigned)n_jobs, scans, MOST_SCANS,
+                                 sizeof *scans, scan_part);
     for (int i = 0; i < MOST_SCANS; i++)
         for (int bin = 0; bin < PICARD_GC_BINS; bin++)
             observer->gc_windows[bin] += scans[i].n_windows[bin];

@@ -132,13 +132,18 @@ static int compare_bins(const void *a, const void *b)
     return (x->at > y->at) - (x->at < y->at);
 }
 
+void picard_bins_sort(struct picard_bin *bins, size_t n)
+{
+    qsort(bins, n, sizeof *bins, compare_bins);
+}
+
 double picard_bins_median_deviation(struct picard_bins bins, double median)
 {
     if (bins.n == 0) return 0;
     struct picard_bin *from_median = xmemdup(bins.bins, bins.n * sizeof *bins.bins);
     for (size_t i = 0; i < bins.n; i++)         /* doubled, as the median may end in .5 */
         from_median[i].at = (int64_t)fabs(2 * ((double)bins.bins[i].at - median));
-    qsort(from_median, bins.n, sizeof *from_median, compare_bins);
+    picard_bins_sort(from_median, bins.n);
     double twice = picard_bins_median((struct picard_bins){from_median, bins.n});
     free(from_median);
     return twice / 2;

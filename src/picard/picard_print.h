@@ -66,6 +66,8 @@ void picard_print_curves(const char *bin_type, const char *bin_name,
 
 /* ---- figures of histograms ---- */
 
+void picard_bins_sort(struct picard_bin *bins, size_t n);
+
 uint64_t picard_bins_total(struct picard_bins bins);
 double picard_bins_mean(struct picard_bins bins);
 double picard_bins_deviation(struct picard_bins bins, double mean);     /* NaN for one item */

@@ -5,7 +5,8 @@
  * A record has a CRC-32 of each of seven things: some of its flag bits with its bases, and these
  * with its name, qualities, tags, place, CIGAR and mate. The sum of many records is the product of
  * their CRCs, modulo 2^31 - 1, so it does not depend on their order. Sums are kept for each read
- * group, apart for records that passed and failed quality control; all others are products of these.
+ * group, apart for records that passed and failed quality control; all others are products of
+ * these.
  *
  * With -O each CRC is mixed with the number of earlier records of its read group. A worker does not
  * know these, so its part keeps the CRCs, and combine multiplies them.
@@ -379,12 +380,11 @@ static struct text compute(const struct checksum_options *o, struct checksum_par
                            const struct draft *draft, uint32_t of[N_COLUMNS])
 {
     const uint8_t *rec = draft->rec, *name = bam_record_name(rec);
-    const uint8_t *bases = part->bases.bytes;
     size_t n = (size_t)bam_record_n_bases(rec);
     uint8_t flags = (uint8_t)(draft->flag & (uint32_t)o->mask), bytes[20];
     struct text group = {NULL, 0};
     write_bases(o, part, rec);
-    bases = part->bases.bytes;
+    const uint8_t *bases = part->bases.bytes;
     uint32_t seq = of[COLUMN_SEQ] = bgzf_engine_crc(bgzf_engine_crc(0, &flags, 1), bases, n);
     uint32_t crc = bgzf_engine_crc(0, name, strlen((const char *)name) + 1);
     of[COLUMN_NAME] = bgzf_engine_crc(bgzf_engine_crc(crc, &flags, 1), bases, n);
@@ -474,8 +474,8 @@ static void print_sums(const struct checksum_options *o, const char *name, int r
     static const char *const rows_of[] = {"all", "pass", "fail"};
     if (sums->n == 0 && !o->shows_empty) return;
     uint64_t all = multiply(multiply(1, (uint32_t)(sums->n >> 32)), (uint32_t)sums->n);
-    (void)fprintf(to, o->has_tabs ? "%s\t%s\t%" PRIu64 : "%-10s %-4s %12" PRIu64, name, rows_of[row],
-                  sums->n);
+    (void)fprintf(to, o->has_tabs ? "%s\t%s\t%" PRIu64 : "%-10s %-4s %12" PRIu64, name,
+                  rows_of[row], sums->n);
     for (int i = 0; i < N_COLUMNS; i++) {
         if (i >= N_PLAIN_COLUMNS && !o->shows[i]) continue;
         (void)fprintf(to, o->has_tabs ? "\t%" PRIx32 : "  %08" PRIx32, sums->of[i]);
@@ -507,9 +507,9 @@ static void print_head(const struct checksum *sum, FILE *to)
     (void)fprintf(to, "# Aux tags:%s%s\n", o->has_tabs ? "\t" : "          ", o->tags);
     (void)fprintf(to, "# BAM flags:%s%s\n\n", o->has_tabs ? "\t" : "         ", flags);
     free(flags);
-    (void)fputs(o->has_tabs ? "# Group\tQC\tcount\tflag+seq\t+name\t+qual\t+aux"
-                            : "# Group    QC          count  flag+seq  +name     +qual     +aux    ",
-                to);
+    (void)fputs(o->has_tabs
+                    ? "# Group\tQC\tcount\tflag+seq\t+name\t+qual\t+aux"
+                    : "# Group    QC          count  flag+seq  +name     +qual     +aux    ", to);
     for (int i = N_PLAIN_COLUMNS; i < N_COLUMNS; i++) {
         const char *name = names[i - N_PLAIN_COLUMNS];
         int n = o->has_tabs ? (int)strcspn(name, " ") : (int)strlen(name);

@@ -10,9 +10,9 @@
  * samtools compares reads with the reference (-r), uses targets (-t) and removes overlaps (-p) only
  * as long as records are sorted. So these options need the order coordinate.
  *
- * Memory: a counter has at most 8 MiB, three times as much with -r; the shared one 112 bytes for each
- * base of the longest read and 256 more where many reads are as long, and 2 KiB more with -r. A part has 24 bytes for each record and 8 for each stretch
- * of its CIGAR between deletions.
+ * Memory: a counter has at most 8 MiB, three times as much with -r; the shared one 112 bytes for
+ * each base of the longest read and 256 more where many reads are as long, and 2 KiB more with -r.
+ * A part has 24 bytes for each record and 8 for each stretch of its CIGAR between deletions.
  */
 #include "stats/stats_kinds.h"
 
@@ -45,7 +45,6 @@ struct counter {
 struct samtools_stats {
     struct record_observer base;        /* must be the first member */
     const struct count_setup *setup;
-    struct stats_options default_options;
     const struct stats_options *options;
     struct stats_targets targets;
     struct read_groups *groups;         /* NULL: all records are counted */
@@ -419,8 +418,7 @@ static struct record_observer *observe(const struct count_setup *setup)
     struct samtools_stats *stats = xcalloc(1, sizeof *stats);
     stats->base.kind = &kind;
     stats->setup = setup;
-    stats->default_options = stats_options_default();
-    stats->options = setup->options ? setup->options : &stats->default_options;
+    stats->options = setup->options;
     (void)pthread_mutex_init(&stats->lock, NULL);
     (void)pthread_mutex_init(&stats->long_lock, NULL);
     stats->long_reads = new_counter(stats);

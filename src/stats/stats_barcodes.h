@@ -9,7 +9,8 @@
  * keeps the shapes in the order in which they came, from which combine finds length and separator;
  * these decide at the end which counts are printed.
  *
- * All structs start as {0}, a barcode_order with its number. Threads: one at a time for each struct.
+ * All structs start as {0}, a barcode_order with its number. Threads: one at a time for each
+ * struct.
  */
 #ifndef ROCKSORT_STATS_STATS_BARCODES_H
 #define ROCKSORT_STATS_STATS_BARCODES_H

@@ -74,11 +74,7 @@ void stats_read_parse(struct stats_read *read, const uint8_t *rec)
 
 static uint64_t *row_at(struct stats_row *row, size_t i)
 {
-    if (i >= row->room) {
-        const size_t room = row->room;
-        xgrow(&row->n, &row->room, i + 1, i / 2 + 64, sizeof *row->n);
-        memset(row->n + room, 0, (row->room - room) * sizeof *row->n);
-    }
+    xgrow_zeroed(&row->n, &row->room, i + 1, i / 2 + 64, sizeof *row->n);
     return &row->n[i];
 }
 
@@ -321,8 +317,8 @@ static void compare_stretch(struct stats_counts *counts, const struct stats_read
     }
 }
 
-/* samtools leaves introns out of the position on the reference. Reads each stretch of that by itself:
-   deletions may be long. */
+/* samtools leaves introns out of the position on the reference. Reads each stretch of that by
+   itself: deletions may be long. */
 int stats_counts_mismatches(struct stats_counts *counts, struct stats_reference *reference,
                             const struct stats_read *read)
 {

@@ -50,7 +50,7 @@ void stats_places_release(struct stats_places *places)
 struct depth_counter {
     const struct stats_options *options;
     uint64_t *depths;
-    int32_t *kept;              /* the depths of the first n_kept positions are not counted but kept */
+    int32_t *kept;              /* depths of the first n_kept positions, which are not counted */
     uint32_t n_kept;
     const int32_t *added;       /* to the first n_added positions */
     uint32_t n_added;

@@ -6,13 +6,15 @@
  * 1500 positions, or five times the length of the read that last made it grow. Bases beyond its
  * end, after a long intron, are counted at its beginning, and when it grows, some of its counts are
  * lost. So the numbers depend on the order of records, and are only the same if they are counted in
- * the same way. But they are sums: a worker counts the records of a part in an empty ring, and keeps
- * the depths of the first positions, as many as a ring has. combine adds those that earlier records
- * left in the ring. If the ring of the worker had the wrong size, or grew, or if a count remains in
- * its last position at the end of a reference, combine counts the records of the part again.
+ * the same way. But they are sums: a worker counts the records of a part in an empty ring, and
+ * keeps the depths of the first positions, as many as a ring has. combine adds those that earlier
+ * records left in the ring. If the ring of the worker had the wrong size, or grew, or if a count
+ * remains in its last position at the end of a reference, combine counts the records of the part
+ * again.
  *
- * Bins. Each begins at the first record after the end of the last one, and the sum of GC contents in
- * it has single precision. combine adds the records one by one, which takes a nanosecond for each.
+ * Bins. Each begins at the first record after the end of the last one, and the sum of GC contents
+ * in it has single precision. combine adds the records one by one, which takes a nanosecond for
+ * each.
  *
  * Order of calls: a worker adds the places of a part, then counts them: stats_part_start,
  * stats_part_count. stats_depth_start; stats_depth_combine for all parts in their order;
@@ -39,7 +41,7 @@ struct stats_place {            /* a mapped record */
     int32_t tid;
     uint32_t n_spans;
     float gc;                   /* without a reference: the share of G and C */
-    uint32_t n_bases;           /* from pos, as samtools counts them: of the read and deleted ones */
+    uint32_t n_bases;           /* from pos, as samtools counts them: read and deleted ones */
 };
 
 struct stats_places {           /* of a part, in order */
@@ -64,7 +66,7 @@ struct depth_ring {             /* starts with stats_ring_start */
     uint32_t n_bases;           /* grows for reads with at least as many bases */
     uint32_t size, start;
     int64_t depth;              /* at the first position */
-    int32_t *steps;             /* how the depth changes at a position; at `start`: after the last */
+    int32_t *steps;             /* changes of the depth; at `start`: that after the last one */
     uint32_t n_used;            /* positions after the first one that may have a step */
 };
 

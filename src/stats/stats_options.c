@@ -99,21 +99,15 @@ static const struct option_row rows[] = {
     {"sparse", 'x', NULL, FLAG(is_sparse)},
 };
 
-struct stats_options stats_options_default(void)
-{
-    struct stats_options options = {.n_bases = -1, .most_insert = 8000, .main_inserts = 0.99F,
-                                    .bin_bases = 20000};
-    (void)take_depths(&options, "1,1000,1");
-    return options;
-}
-
 void *stats_options_parse(int argc, char **argv)
 {
     static const struct option_table table = {.rows = rows, .n_rows = sizeof rows / sizeof *rows,
                                               .option = "--stats",
                                               .list = offsetof(struct stats_options, list)};
     struct stats_options *options = xcalloc(1, sizeof *options);
-    *options = stats_options_default();
+    *options = (struct stats_options){.n_bases = -1, .most_insert = 8000, .main_inserts = 0.99F,
+                                      .bin_bases = 20000};
+    (void)take_depths(options, "1,1000,1");
     int r = option_table_parse_all(&table, argc, argv, options);
     if (options->excludes_duplicates) options->excluded_flags |= BAM_FDUP;
     const struct option_clash clash = {options->target_depth > 0 && !options->targets,

@@ -31,9 +31,6 @@ struct stats_options {
 
 void *stats_options_parse(int argc, char **argv);
 
-/* The options without words. */
-struct stats_options stats_options_default(void);
-
 void stats_options_free(void *options);
 
 /* The index of a depth in the distribution. */

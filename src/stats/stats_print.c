@@ -204,7 +204,8 @@ static void print_summary(const struct stats_report *report, const struct stats_
                   "SN\tfiltered sequences:\t%" PRIu64 "\n"
                   "SN\tsequences:\t%" PRIu64 "\n"
                   "SN\tis sorted:\t%d\t# %ssorted by coordinate\n",
-                  n[STATS_FILTERED] + stats_n_reads(totals), n[STATS_FILTERED], stats_n_reads(totals),
+                  n[STATS_FILTERED] + stats_n_reads(totals), n[STATS_FILTERED],
+                  stats_n_reads(totals),
                   is_sorted, is_sorted ? "" : "not ");
     print_rows(totals, read_rows, sizeof read_rows / sizeof *read_rows, to);
     (void)fprintf(to, "SN\treads mapped:\t%" PRIu64 "\n",

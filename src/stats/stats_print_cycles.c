@@ -2,6 +2,7 @@
    of GC content and barcodes (stats_print.h). */
 #include "stats/stats_print.h"
 
+#include "util/decimal.h"
 #include "util/xalloc.h"
 
 #include <inttypes.h>
@@ -14,16 +15,10 @@
    for which fprintf would take most of the time. */
 static void print_counts(const char *name, size_t cycle, const uint64_t *n, int n_columns, FILE *to)
 {
-    enum { NUMBER_BYTES = 21 };
-    char line[STATS_N_QUALS * NUMBER_BYTES + 1], *at = line;
+    uint8_t line[STATS_N_QUALS * (1 + DECIMAL_MOST_BYTES) + 1], *at = line;
     for (int i = 0; i < n_columns; i++) {
-        char digits[NUMBER_BYTES], *digit = digits + NUMBER_BYTES;
-        uint64_t rest = n[i];
-        do *--digit = (char)('0' + rest % 10);
-        while ((rest /= 10) > 0);
-        *--digit = '\t';
-        memcpy(at, digit, (size_t)(digits + NUMBER_BYTES - digit));
-        at += digits + NUMBER_BYTES - digit;
+        *at++ = '\t';
+        at = put_decimal(at, n[i]);
     }
     *at++ = '\n';
     (void)fprintf(to, "%s\t%zu", name, cycle + 1);
@@ -142,8 +137,8 @@ static void print_bases(const struct stats_report *report, const struct base_sec
 {
     uint64_t all[STATS_N_BASES] = {0};
     const bool as_sequenced = strcmp(section->name, "GCT") == 0;
-    (void)fprintf(to, "# ACGT content per cycle%s. Use `grep ^%s | cut -f 2-` to extract this part. "
-                  "%s", section->remark, section->name, as_sequenced ? SHARES "\n" : SHARES_N);
+    (void)fprintf(to, "# ACGT content per cycle%s. Use `grep ^%s | cut -f 2-` to extract this "
+                  "part. %s", section->remark, section->name, as_sequenced ? SHARES "\n" : SHARES_N);
     for (size_t cycle = 0; cycle < n_cycles; cycle++) {
         uint64_t n[STATS_N_BASES] = {0};
         for (int i = section->from; i <= section->to; i++)

@@ -53,8 +53,8 @@ static void print_mapqs(const struct stats_report *report, FILE *to)
 
 static void print_indels(const struct stats_report *report, uint32_t longest, FILE *to)
 {
-    (void)fputs("# Indel distribution. Use `grep ^ID | cut -f 2-` to extract this part. The columns "
-                "are: length, number of insertions, number of deletions\n", to);
+    (void)fputs("# Indel distribution. Use `grep ^ID | cut -f 2-` to extract this part. The "
+                "columns are: length, number of insertions, number of deletions\n", to);
     for (int i = 0; i < STATS_MOST_INDEL; i++) {
         uint64_t n[STATS_N_INDELS] = {0};
         for (size_t k = 0; k < report->n_counts; k++)

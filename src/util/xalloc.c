@@ -90,3 +90,12 @@ void xgrow(void *array, size_t *room, size_t n, size_t some_more, size_t item_by
     memcpy(array, &items, sizeof items);
     *room = n + some_more;
 }
+
+void xgrow_zeroed(void *array, size_t *room, size_t n, size_t some_more, size_t item_bytes)
+{
+    size_t old_room = *room;
+    char *items;
+    xgrow(array, room, n, some_more, item_bytes);
+    memcpy(&items, array, sizeof items);
+    if (*room > old_room) memset(items + old_room * item_bytes, 0, (*room - old_room) * item_bytes);
+}

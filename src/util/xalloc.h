@@ -33,6 +33,9 @@ char *xasprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));
    n + some_more items, so that it is not copied for every item. */
 void xgrow(void *array, size_t *room, size_t n, size_t some_more, size_t item_bytes);
 
+/* The same; new items are zeroed. */
+void xgrow_zeroed(void *array, size_t *room, size_t n, size_t some_more, size_t item_bytes);
+
 /* Ends the process if had_memory is false. For library functions that fail only for lack of
    memory: xalloc_require(kputs(text, &line) >= 0). */
 void xalloc_require(bool had_memory);
