@@ -1,34 +1,41 @@
 /*
- * picard_reference.h -- reads the bases of the reference, for mismatches and GC bias: an indexed
- * FASTA file, which may be compressed by bgzip.
+ * fasta_reference.h -- reads the bases of the reference for reports: an indexed FASTA file, which
+ * may be compressed by bgzip.
  *
- * Order of calls: open; each worker takes a window, moves it, and gives it back; close. The windows
- * are kept for the next worker. Threads: any; one at a time for each window. Errors: NULL or -1
- * after a message.
+ * Order of calls: open; each worker takes a window, moves it, and gives it back; close, when all
+ * are given back. Windows are kept for the next worker. Threads: any; one at a time for each
+ * window. Errors: NULL or -1 after a message.
  */
-#ifndef ROCKSORT_PICARD_PICARD_REFERENCE_H
-#define ROCKSORT_PICARD_PICARD_REFERENCE_H
+#ifndef ROCKSORT_BAM_FASTA_REFERENCE_H
+#define ROCKSORT_BAM_FASTA_REFERENCE_H
 
 #include <htslib/sam.h>
 #include <stdint.h>
 
-struct picard_reference;
+struct fasta_reference;
 
-struct picard_window {          /* some bases of a reference, as codes of BAM */
+struct fasta_window {           /* some bases of a reference, as codes */
     int32_t tid;
     int64_t begin, end;         /* positions of those in `codes`, within the reference */
-    int64_t n_bases;            /* of the whole reference */
+    int64_t n_bases;            /* of the whole reference, in the file */
     const uint8_t *codes;       /* that of position `begin`, and so on */
 };
 
-/* Opens a file that has all references of the header. Keeps the path and the header. */
-struct picard_reference *picard_reference_open(const char *path, sam_hdr_t *header);
-void picard_reference_close(struct picard_reference *reference);        /* accepts NULL */
+struct fasta_use {              /* outlives the reference */
+    const char *option;         /* for messages, such as "--picard" */
+    const unsigned char *codes; /* of each character: 256 */
+};
 
-struct picard_window *picard_window_take(struct picard_reference *reference);
-void picard_window_give_back(struct picard_reference *reference, struct picard_window *window);
+/* Opens a file that has all references of the header, and makes its index if there is none. Keeps
+   the path and the header. */
+struct fasta_reference *fasta_reference_open(const char *path, sam_hdr_t *header,
+                                             const struct fasta_use *use);
+void fasta_reference_close(struct fasta_reference *reference);  /* accepts NULL */
+
+struct fasta_window *fasta_window_take(struct fasta_reference *reference);
+void fasta_window_give_back(struct fasta_reference *reference, struct fasta_window *window);
 
 /* Makes sure that the window has the bases from begin to end that the reference has. */
-int picard_window_move(struct picard_window *window, int32_t tid, int64_t begin, int64_t end);
+int fasta_window_move(struct fasta_window *window, int32_t tid, int64_t begin, int64_t end);
 
 #endif

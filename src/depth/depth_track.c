@@ -45,34 +45,19 @@ static int take_scale(void *arg, const char *text)
     return *end == '\0' && isfinite(options->scale) ? 0 : OPTION_WRONG;
 }
 
-static int take_flags(int *flags, const char *text)
-{
-    char *end;
-    long number = strtol(text, &end, 0);
-    *flags = end == text ? bam_str2flag(text) : *end || number > UINT16_MAX ? -1 : (int)number;
-    return *flags >= 0 && *flags <= UINT16_MAX ? 0 : OPTION_WRONG;
-}
-
-static int take_excluded(void *arg, const char *text)
-{
-    return take_flags(&((struct depth_track_options *)arg)->excluded, text);
-}
-
-static int take_included(void *arg, const char *text)
-{
-    return take_flags(&((struct depth_track_options *)arg)->included, text);
-}
-
 #define AT(of) offsetof(struct depth_track_options, of)
 #define FLAG(of) .kind = OPTION_FLAG, .member = AT(of)
+#define FLAGS(of)                                                                           \
+    .kind = OPTION_FLAGS, .member = AT(of), .high = UINT16_MAX,                             \
+    .takes = "flags, as a number or names"
 #define NUMBER(of, least, most)                                                             \
     .kind = OPTION_NUMBER, .member = AT(of), .low = (least), .high = (most),                \
     .takes = "a whole number from " #least " to " #most
 #define CALL(function, what) .kind = OPTION_CALL, .take = (function), .takes = (what)
 
 static const struct option_row rows[] = {
-    {"flag", 'F', "FLAGS", CALL(take_excluded, "flags, as a number or names")},
-    {"include-flag", 'i', "FLAGS", CALL(take_included, "flags, as a number or names")},
+    {"flag", 'F', "FLAGS", FLAGS(excluded)},
+    {"include-flag", 'i', "FLAGS", FLAGS(included)},
     {"mapq", 'Q', "INT", NUMBER(min_mapq, 0, 255)},
     {"bin", 0, "INT", NUMBER(bin_bases, 1, 1000000000)},
     {"scale", 0, "FACTOR", CALL(take_scale, "a number other than 0, or CPM")},

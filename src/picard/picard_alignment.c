@@ -83,7 +83,7 @@ static void count_bad_cycle(const struct walk *walk, int64_t i)
 }
 
 /* Picard ignores bases beyond the end of the reference, if it has one. */
-static size_t cut_block(const struct picard_window *window, size_t n, int64_t pos)
+static size_t cut_block(const struct fasta_window *window, size_t n, int64_t pos)
 {
     if (!window || pos + (int64_t)n <= window->n_bases) return n;
     return pos < window->n_bases ? (size_t)(window->n_bases - pos) : 0;
@@ -96,7 +96,7 @@ static bool is_equal(const uint8_t *codes, const uint8_t *reference, size_t n)
 }
 
 static void count_block(struct walk *walk, size_t at, size_t n, int64_t pos,
-                        const struct picard_window *window)
+                        const struct fasta_window *window)
 {
     enum { STEP = 32 };
     const struct picard_read *read = walk->read;
@@ -121,7 +121,7 @@ static void count_block(struct walk *walk, size_t at, size_t n, int64_t pos,
 
 /* Counts the bases of a mapped PF read. */
 static void count_aligned_bases(uint64_t *sums, struct walk *walk,
-                                const struct picard_window *window)
+                                const struct fasta_window *window)
 {
     const struct picard_read *read = walk->read;
     size_t at = 0;
@@ -177,7 +177,7 @@ static void count_read(uint64_t *sums, struct picard_table *table, uint64_t key,
 
 void picard_count_alignment(struct picard_counts *counts, uint32_t cell,
                             const struct picard_read *read, const struct picard_limits *limits,
-                            const struct picard_window *window)
+                            const struct fasta_window *window)
 {
     uint64_t *sums = picard_counts_sums(counts, cell, read->category);
     uint64_t key = picard_key(cell, read->category, 0);

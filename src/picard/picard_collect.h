@@ -5,8 +5,8 @@
 #ifndef ROCKSORT_PICARD_PICARD_COLLECT_H
 #define ROCKSORT_PICARD_PICARD_COLLECT_H
 
+#include "bam/fasta_reference.h"
 #include "picard/picard_read.h"
-#include "picard/picard_reference.h"
 
 struct picard_limits {          /* as of Picard's options */
     int64_t most_insert;        /* MAX_INSERT_SIZE: pairs further apart are chimeras */
@@ -22,7 +22,7 @@ void picard_count_quals(struct picard_counts *counts, const struct picard_read *
 /* picard_alignment.c: not secondary. `window` NULL: no reference. */
 void picard_count_alignment(struct picard_counts *counts, uint32_t cell,
                             const struct picard_read *read, const struct picard_limits *limits,
-                            const struct picard_window *window);
+                            const struct fasta_window *window);
 
 /* picard_insert_size.c: any record. */
 void picard_count_insert_size(struct picard_counts *counts, uint32_t cell,

@@ -24,10 +24,10 @@ static bool is_gc(uint8_t code)
 /* ---- reads ---- */
 
 /* The bin of the window at a position, or NO_BIN. */
-static int find_bin(struct picard_window *window, int32_t tid, int64_t at, int *bin)
+static int find_bin(struct fasta_window *window, int32_t tid, int64_t at, int *bin)
 {
     *bin = 0;
-    if (picard_window_move(window, tid, at, at + WINDOW) < 0) return -1;
+    if (fasta_window_move(window, tid, at, at + WINDOW) < 0) return -1;
     if (at >= window->n_bases - WINDOW) return 0;
     const uint8_t *codes = window->codes + (at - window->begin);
     int n_gc = 0, n_unknown = 0;
@@ -40,7 +40,7 @@ static int find_bin(struct picard_window *window, int32_t tid, int64_t at, int *
 }
 
 /* How many bases differ from the reference, are inserted or deleted. */
-static uint64_t count_errors(const struct picard_read *read, const struct picard_window *window)
+static uint64_t count_errors(const struct picard_read *read, const struct fasta_window *window)
 {
     uint64_t n_errors = 0;
     size_t at = 0;
@@ -62,7 +62,7 @@ static uint64_t count_errors(const struct picard_read *read, const struct picard
 }
 
 int picard_count_gc(struct picard_counts *counts, uint32_t cell, const struct picard_read *read,
-                    struct picard_window *window)
+                    struct fasta_window *window)
 {
     enum { CLUSTERS, ALIGNED };
     struct picard_table *table = &counts->table;
@@ -78,7 +78,7 @@ int picard_count_gc(struct picard_counts *counts, uint32_t cell, const struct pi
     if (at <= 0 || read->pos < 0) return 0;
     if (find_bin(window, tid, at, &bin) < 0) return -1;
     if (bin == NO_BIN) return 0;
-    if (picard_window_move(window, tid, read->pos, end) < 0) return -1;
+    if (fasta_window_move(window, tid, read->pos, end) < 0) return -1;
     uint64_t n_errors = count_errors(read, window);
     const uint64_t n[3] = {1, read->n_bases, n_errors};
     for (int i = 0; i < 3; i++) {
@@ -92,10 +92,10 @@ int picard_count_gc(struct picard_counts *counts, uint32_t cell, const struct pi
 
 /* ---- windows of the reference ---- */
 
-int picard_count_windows(struct picard_window *window, int32_t tid, int64_t from, int64_t to,
+int picard_count_windows(struct fasta_window *window, int32_t tid, int64_t from, int64_t to,
                          uint64_t *n_windows)
 {
-    if (picard_window_move(window, tid, from, to + WINDOW) < 0) return -1;
+    if (fasta_window_move(window, tid, from, to + WINDOW) < 0) return -1;
     if (from < 1) from = 1;
     if (to > window->n_bases - WINDOW) to = window->n_bases - WINDOW;
     const uint8_t *codes = window->codes - window->begin;

@@ -21,7 +21,7 @@ struct observer {
     const char *prefix, *command_line;
     struct threads *threads;
     struct picard_groups *groups;
-    struct picard_reference *reference; /* NULL: none is given */
+    struct fasta_reference *reference; /* NULL: none is given */
     bool has_levels;            /* besides all reads */
     size_t n_cells;
     struct picard_counts sum;
@@ -32,8 +32,8 @@ struct observer {
 struct part {
     struct picard_counts counts;
     struct picard_read read;
-    struct picard_reference *reference; /* of the observer */
-    struct picard_window *window;       /* NULL: not taken */
+    struct fasta_reference *reference; /* of the observer */
+    struct fasta_window *window;       /* NULL: not taken */
     char *group;                /* the read group of the last record that has one */
     uint32_t cell;
 };
@@ -53,7 +53,7 @@ static void *begin(const struct record_observer *observer)
 
 static void give_back(struct part *part)
 {
-    if (part->window) picard_window_give_back(part->reference, part->window);
+    if (part->window) fasta_window_give_back(part->reference, part->window);
     part->window = NULL;
 }
 
@@ -80,14 +80,14 @@ static uint32_t cell_of(const struct observer *observer, struct part *part)
 }
 
 /* Returns the bases of the reference below a record, or NULL without an error. */
-static int move_window(struct part *part, const struct picard_window **window)
+static int move_window(struct part *part, const struct fasta_window **window)
 {
     const struct picard_read *read = &part->read;
     int32_t tid = bam_record_tid(read->rec);
     *window = NULL;
     if (!part->window || read->flag & BAM_FUNMAP || tid < 0 || read->pos < 0) return 0;
     *window = part->window;
-    return picard_window_move(part->window, tid, read->pos,
+    return fasta_window_move(part->window, tid, read->pos,
                               read->pos + bam_cigar_reference_bases(read->cigar));
 }
 
@@ -101,7 +101,7 @@ static int add_record(const struct observer *observer, struct part *part, const 
     if (part->window || read->n_no_calls > 0) picard_read_turn(read);
     uint32_t cell = cell_of(observer, part);
     if (is_primary) {
-        const struct picard_window *window;
+        const struct fasta_window *window;
         if (move_window(part, &window) < 0) return -1;
         picard_count_alignment(&part->counts, cell, read, &observer->limits, window);
         picard_count_insert_size(&part->counts, cell, read, &observer->limits);
@@ -122,7 +122,7 @@ static int add_records(struct record_observer *observer, void *arg,
     const uint8_t *rec;
     int r = 0;
     if (of(observer)->reference && !part->window) {
-        part->window = picard_window_take(of(observer)->reference);
+        part->window = fasta_window_take(of(observer)->reference);
         r = part->window ? 0 : -1;
     }
     while (r == 0 && (rec = bam_records_next(&records))) r = add_record(of(observer), part, rec);
@@ -165,11 +165,11 @@ static int scan_part(struct worker *worker, void *item)
         if (scan->ends[middle] <= number) tid = middle + 1;
         else high = middle;
     }
-    struct picard_window *window = picard_window_take(scan->observer->reference);
+    struct fasta_window *window = fasta_window_take(scan->observer->reference);
     if (!window) return -1;
     int64_t from = (int64_t)(number - (tid > 0 ? scan->ends[tid - 1] : 0)) * SCAN_BASES;
     int r = picard_count_windows(window, tid, from, from + SCAN_BASES, scan->n_windows);
-    picard_window_give_back(scan->observer->reference, window);
+    fasta_window_give_back(scan->observer->reference, window);
     return r;
 }
 
@@ -241,7 +241,7 @@ static void destroy(struct record_observer *arg)
     for (int i = 0; i < N_LEVELS; i++) picard_gathered_release(&observer->levels[i]);
     picard_counts_release(&observer->sum);
     picard_groups_destroy(observer->groups);
-    picard_reference_close(observer->reference);
+    fasta_reference_close(observer->reference);
     free(observer);
 }
 
@@ -250,6 +250,7 @@ static struct record_observer *observe(const struct count_setup *setup)
     static const struct observer_kind kind = {
         .begin = begin, .add_records = add_records, .end = end, .combine = combine,
         .discard = discard, .finish = finish, .print = print, .destroy = destroy};
+    static const struct fasta_use use = {"--picard", seq_nt16_table};
     struct observer *observer = xcalloc(1, sizeof *observer);
     const struct picard_options *options = observer->options = setup->options;
     observer->base.kind = &kind;
@@ -264,7 +265,7 @@ static struct record_observer *observe(const struct count_setup *setup)
     picard_counts_init(&observer->sum, observer->n_cells);
     const char *reference = options->reference ? options->reference : setup->reference;
     if (!reference) return &observer->base;
-    observer->reference = picard_reference_open(reference, setup->header);
+    observer->reference = fasta_reference_open(reference, setup->header, &use);
     if (observer->reference) return &observer->base;
     destroy(&observer->base);
     return NULL;

@@ -27,6 +27,7 @@
 #include "util/xalloc.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 
 enum checksum_column {
@@ -54,27 +55,6 @@ struct checksum_options {
     size_t n_tags;
     uint16_t places[N_TAG_LETTERS][N_TAG_LETTERS];      /* of a tag in the list, from 1; 0: none */
 };
-
-static int take_flags(const char *text, int *flags)
-{
-    *flags = bam_str2flag(text);
-    return *flags < 0 ? OPTION_WRONG : 0;
-}
-
-static int take_exclude(void *arg, const char *text)
-{
-    return take_flags(text, &((struct checksum_options *)arg)->exclude);
-}
-
-static int take_require(void *arg, const char *text)
-{
-    return take_flags(text, &((struct checksum_options *)arg)->require);
-}
-
-static int take_mask(void *arg, const char *text)
-{
-    return take_flags(text, &((struct checksum_options *)arg)->mask);
-}
 
 static int take_sanitize(void *arg, const char *text)
 {
@@ -111,12 +91,14 @@ static int take_all(void *arg, const char *text)
 #define AT(of) offsetof(struct checksum_options, of)
 #define FLAG(of) .kind = OPTION_FLAG, .member = AT(of)
 #define CALL(function, what) .kind = OPTION_CALL, .take = (function), .takes = (what)
-#define FLAGS "flags such as 0x900 or SECONDARY,DUP"
+#define FLAGS(of)                                                                                  \
+    .kind = OPTION_FLAGS, .member = AT(of), .high = INT_MAX,                                       \
+    .takes = "flags such as 0x900 or SECONDARY,DUP"
 
 static const struct option_row rows[] = {
-    {"exclude-flags", 'F', "FLAG", CALL(take_exclude, FLAGS)},
-    {"require-flags", 'f', "FLAG", CALL(take_require, FLAGS)},
-    {"flag-mask", 'b', "FLAG", CALL(take_mask, FLAGS)},
+    {"exclude-flags", 'F', "FLAG", FLAGS(exclude)},
+    {"require-flags", 'f', "FLAG", FLAGS(require)},
+    {"flag-mask", 'b', "FLAG", FLAGS(mask)},
     {"no-rev-comp", 'c', NULL, FLAG(plain_bases)},
     {"tags", 't', "LIST", .kind = OPTION_TEXT, .member = AT(tags)},
     {"in-order", 'O', NULL, CALL(take_in_order, NULL)},

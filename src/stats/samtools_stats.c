@@ -38,7 +38,7 @@ enum {
 
 struct counter {
     struct stats_counts counts;
-    struct stats_reference *reference;          /* NULL: none yet */
+    struct fasta_window *reference;     /* NULL: none yet */
     struct counter *next;       /* of the free ones */
 };
 
@@ -59,7 +59,7 @@ struct samtools_stats {
     pthread_mutex_t long_lock;
     struct counter *long_reads;
     /* Of combine. */
-    struct stats_reference *reference;
+    struct fasta_reference *reference;  /* NULL: none; any thread takes windows */
     struct stats_depth depth;
     struct barcode_layout layout;
 };
@@ -266,8 +266,7 @@ static int count_record(struct part *part, struct counter *counter, struct stats
     struct samtools_stats *stats = part->stats;
     stats_counts_add(&counter->counts, stats->options, &part->order, read);
     if (!stats->reference || !read->has_place) return 0;
-    if (!counter->reference)
-        counter->reference = stats_reference_open(stats->options->reference, stats->setup->header);
+    if (!counter->reference) counter->reference = fasta_window_take(stats->reference);
     if (!counter->reference) return -1;
     return stats_counts_mismatches(&counter->counts, counter->reference, read);
 }
@@ -349,17 +348,23 @@ static int print(const struct record_observer *observer, unsigned file, FILE *to
     return 0;
 }
 
+static void give_back(struct samtools_stats *stats, struct fasta_window *window)
+{
+    if (window) fasta_window_give_back(stats->reference, window);
+}
+
 static void destroy(struct record_observer *observer)
 {
     struct samtools_stats *stats = of(observer);
     for (size_t i = 0; i < stats->n_counters; i++) {
         stats_counts_release(&stats->counters[i]->counts);
-        stats_reference_close(stats->counters[i]->reference);
+        give_back(stats, stats->counters[i]->reference);
         free(stats->counters[i]);
     }
     free(stats->counters);
     stats_depth_release(&stats->depth);
-    stats_reference_close(stats->reference);
+    give_back(stats, stats->depth.reference);
+    fasta_reference_close(stats->reference);
     stats_targets_release(&stats->targets);
     read_groups_destroy(stats->groups);
     free(stats->is_wanted);
@@ -393,6 +398,9 @@ static int find_groups(struct samtools_stats *stats, const char *id)
 
 static int prepare(struct samtools_stats *stats)
 {
+    static const unsigned char codes[256] = {
+        ['A'] = 1, ['a'] = 1, ['C'] = 2, ['c'] = 2, ['G'] = 4, ['g'] = 4, ['T'] = 8, ['t'] = 8};
+    static const struct fasta_use use = {"--stats", codes};
     const struct stats_options *options = stats->options;
     sam_hdr_t *header = stats->setup->header;
     const char *needs_order = options->reference          ? "-r"
@@ -406,7 +414,7 @@ static int prepare(struct samtools_stats *stats)
     if (options->targets && stats_targets_read(&stats->targets, options->targets, header) < 0)
         return -1;
     if (!options->reference) return 0;
-    stats->reference = stats_reference_open(options->reference, header);
+    stats->reference = fasta_reference_open(options->reference, header, &use);
     return stats->reference ? 0 : -1;
 }
 
@@ -423,7 +431,8 @@ static struct record_observer *observe(const struct count_setup *setup)
     (void)pthread_mutex_init(&stats->long_lock, NULL);
     stats->long_reads = new_counter(stats);
     int r = prepare(stats);
-    stats_depth_start(&stats->depth, stats->options, stats->reference);
+    struct fasta_window *window = stats->reference ? fasta_window_take(stats->reference) : NULL;
+    stats_depth_start(&stats->depth, stats->options, window);
     stats->ring_bases = stats->depth.ring.n_bases;
     stats->ring_size = stats->depth.ring.size;
     if (r == 0) return &stats->base;

@@ -294,6 +294,7 @@ void stats_counts_add(struct stats_counts *counts, const struct stats_options *o
 
 struct aligned {                /* the place in a read where an aligned stretch begins */
     const uint8_t *bases;       /* of the reference */
+    int64_t n_known;            /* of these; it ends before the others */
     size_t base;                /* number in the record */
     int64_t cycle;              /* as number in the record, with hard clips */
 };
@@ -305,7 +306,7 @@ static void compare_stretch(struct stats_counts *counts, const struct stats_read
     const bool is_reverse = read->flag & BAM_FREVERSE;
     for (size_t i = 0; i < n; i++) {
         const size_t base = from->base + i;
-        const uint8_t code = (uint8_t)bam_seqi(seq, base), expected = from->bases[i];
+        const uint8_t code = (uint8_t)bam_seqi(seq, base), expected = (int64_t)i < from->n_known ? from->bases[i] : 0;
         const bool is_unknown = code == 15;
         if (!is_unknown && (!expected || !code || expected == code)) continue;
         int64_t cycle = from->cycle + (int64_t)i;
@@ -319,7 +320,7 @@ static void compare_stretch(struct stats_counts *counts, const struct stats_read
 
 /* samtools leaves introns out of the position on the reference. Reads each stretch of that by
    itself: deletions may be long. */
-int stats_counts_mismatches(struct stats_counts *counts, struct stats_reference *reference,
+int stats_counts_mismatches(struct stats_counts *counts, struct fasta_window *reference,
                             const struct stats_read *read)
 {
     const int64_t pos = bam_record_true_pos(read->rec), n = read->n_deleted + read->n_bases;
@@ -335,8 +336,9 @@ int stats_counts_mismatches(struct stats_counts *counts, struct stats_reference 
         case BAM_CEQUAL:
         case BAM_CDIFF:
             if (at + length > n || from.base + length > read->n_bases) return 0;
-            from.bases = stats_reference_read(reference, tid, pos + at, pos + at + length);
-            if (!from.bases) return -1;
+            if (fasta_window_move(reference, tid, pos + at, pos + at + length) < 0) return -1;
+            from.n_known = reference->end - (pos + at);
+            from.bases = from.n_known > 0 ? reference->codes + (pos + at - reference->begin) : NULL;
             compare_stretch(counts, read, &from, length);
             at += length;
             from.base += length;

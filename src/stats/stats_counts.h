@@ -8,12 +8,12 @@
 #ifndef ROCKSORT_STATS_STATS_COUNTS_H
 #define ROCKSORT_STATS_STATS_COUNTS_H
 
+#include "bam/fasta_reference.h"
 #include "bam/bam_long.h"
 #include "stats/stats_barcodes.h"
 #include "stats/stats_cycles.h"
 #include "stats/stats_inserts.h"
 #include "stats/stats_options.h"
-#include "stats/stats_reference.h"
 #include "stats/stats_targets.h"
 
 enum stats_number {
@@ -74,7 +74,7 @@ void stats_counts_add(struct stats_counts *counts, const struct stats_options *o
                       struct barcode_order *order, struct stats_read *read);
 
 /* Adds the differences of a mapped record to the reference. Returns 0, or -1 after a message. */
-int stats_counts_mismatches(struct stats_counts *counts, struct stats_reference *reference,
+int stats_counts_mismatches(struct stats_counts *counts, struct fasta_window *reference,
                             const struct stats_read *read);
 
 /* The number at a place; 0 beyond the end. */

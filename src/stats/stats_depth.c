@@ -288,7 +288,7 @@ void stats_part_release(struct depth_part *part)
 /* ---- the sum ---- */
 
 void stats_depth_start(struct stats_depth *depth, const struct stats_options *options,
-                       struct stats_reference *reference)
+                       struct fasta_window *reference)
 {
     *depth = (struct stats_depth){.options = options, .is_sorted = true, .tid = -1, .bin_pos = -1,
                                   .reference = reference, .window_pos = -1,
@@ -348,11 +348,13 @@ static void new_bin(struct stats_depth *depth, const struct stats_place *place)
 /* Returns the share of G and C in a bin, as far as samtools has the reference, or -1. */
 static float bin_content(struct stats_depth *depth, const struct stats_place *place)
 {
+    struct fasta_window *window = depth->reference;
     int64_t end = place->pos + depth->options->bin_bases, n[9] = {0};
     if (end > depth->window_end) end = depth->window_end;
-    const uint8_t *bases = stats_reference_read(depth->reference, place->tid, place->pos, end);
-    if (!bases) return -1;
-    for (int64_t i = 0; i < end - place->pos; i++) n[bases[i]]++;
+    const int64_t begin = place->pos > 0 ? place->pos : 0, n_bases = end - place->pos;
+    if (fasta_window_move(window, place->tid, begin, begin + n_bases) < 0) return -1;
+    for (int64_t at = begin; at < begin + n_bases && at < window->end; at++)
+        n[window->codes[at - window->begin]]++;
     const int64_t n_gc = n[2] + n[4], n_known = n_gc + n[1] + n[8];
     return n_known > 0 ? (float)n_gc / (float)n_known : 0;
 }
@@ -372,10 +374,11 @@ static int find_bin(struct stats_depth *depth, const struct stats_place *place)
     new_bin(depth, place);
     if (new_end > 0) {
         if (new_end - place->pos > depth->window_bases) depth->window_bases = new_end - place->pos;
-        const int64_t n_bases = stats_reference_bases(depth->reference, place->tid);
+        if (fasta_window_move(depth->reference, place->tid, place->pos, place->pos) < 0) return -1;
         depth->window_pos = place->pos;
         depth->window_end = place->pos + depth->window_bases;
-        if (depth->window_end > n_bases) depth->window_end = n_bases;
+        if (depth->window_end > depth->reference->n_bases)
+            depth->window_end = depth->reference->n_bases;
     }
     const float gc = bin_content(depth, place);
     depth->bins[depth->n_bins - 1].gc = gc;

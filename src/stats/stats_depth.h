@@ -23,9 +23,9 @@
 #ifndef ROCKSORT_STATS_STATS_DEPTH_H
 #define ROCKSORT_STATS_STATS_DEPTH_H
 
+#include "bam/fasta_reference.h"
 #include "stats/stats_options.h"
 #include "stats/stats_overlaps.h"
-#include "stats/stats_reference.h"
 
 #include <stdbool.h>
 
@@ -97,7 +97,7 @@ struct stats_depth {            /* of the output; starts with stats_depth_start 
     struct stats_bin *bins;
     size_t n_bins, bins_room;
     /* The part of the reference that samtools holds, and the size of its memory for it. */
-    struct stats_reference *reference;          /* NULL: none */
+    struct fasta_window *reference;             /* NULL: none */
     int64_t window_pos, window_end, window_bases;
     uint32_t n_bases;           /* as that of the ring */
     uint64_t *depths;           /* [stats_depth_index] */
@@ -123,7 +123,7 @@ void stats_part_release(struct depth_part *part);
 
 /* `reference`, or NULL, is owned by the caller. */
 void stats_depth_start(struct stats_depth *depth, const struct stats_options *options,
-                       struct stats_reference *reference);
+                       struct fasta_window *reference);
 
 /* Adds a part. Returns 0, or -1 after a message. */
 int stats_depth_combine(struct stats_depth *depth, const struct depth_part *part,

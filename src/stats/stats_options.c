@@ -9,22 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int take_flags(const char *text, int *flags)
-{
-    *flags = bam_str2flag(text);
-    return *flags < 0 ? OPTION_WRONG : 0;
-}
-
-static int take_required(void *arg, const char *text)
-{
-    return take_flags(text, &((struct stats_options *)arg)->required_flags);
-}
-
+/* Several of them add up, as in samtools. */
 static int take_excluded(void *arg, const char *text)
 {
-    int flags, r = take_flags(text, &flags);
-    if (r == 0) ((struct stats_options *)arg)->excluded_flags |= flags;
-    return r;
+    int flags;
+    if (option_flags(text, &flags) < 0) return OPTION_WRONG;
+    ((struct stats_options *)arg)->excluded_flags |= flags;
+    return 0;
 }
 
 /* The depths from least to most in steps: as in samtools, the last step is whole. */
@@ -84,7 +75,8 @@ static int take_bin(void *arg, const char *text)
 static const struct option_row rows[] = {
     {"coverage", 'c', "MIN,MAX,STEP", CALL(take_depths, "MIN,MAX,STEP such as 1,1000,1")},
     {"remove-dups", 'd', NULL, FLAG(excludes_duplicates)},
-    {"required-flag", 'f', "FLAGS", CALL(take_required, "flags such as 2 or PROPER_PAIR")},
+    {"required-flag", 'f', "FLAGS", .kind = OPTION_FLAGS, .member = AT(required_flags),
+     .high = INT_MAX, .takes = "flags such as 2 or PROPER_PAIR"},
     {"filtering-flag", 'F', "FLAGS", CALL(take_excluded, "flags such as 1024 or DUP,QCFAIL")},
     {"GC-depth", 0, "BASES", CALL(take_bin, "a number of bases such as 20000")},
     {"cov-threshold", 'g', "DEPTH", NUMBER(target_depth)},

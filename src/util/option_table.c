@@ -7,6 +7,8 @@
 
 #include <ctype.h>
 #include <getopt.h>
+#include <htslib/sam.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +22,15 @@ int option_number(const char *text, long *value)
     char *end;
     *value = strtol(text, &end, 10);
     return isdigit((unsigned char)text[text[0] == '-']) && *end == 0 ? 0 : -1;
+}
+
+/* htslib ignores what follows a number. */
+int option_flags(const char *text, int *flags)
+{
+    char *end;
+    long number = strtol(text, &end, 0);
+    *flags = end == text ? bam_str2flag(text) : *end || number > INT_MAX ? -1 : (int)number;
+    return *flags >= 0 ? 0 : -1;
 }
 
 int option_refuse_clash(const char *of, const struct option_clash *clashes, size_t n)
@@ -59,6 +70,14 @@ static int take_number(const struct option_row *row, const char *text, int *numb
     return 0;
 }
 
+static int take_flags(const struct option_row *row, const char *text, int *member)
+{
+    int flags;
+    if (option_flags(text, &flags) < 0 || flags > row->high) return OPTION_WRONG;
+    *member = flags;
+    return 0;
+}
+
 static int take_value(const struct option_row *row, const char *text, void *target)
 {
     char *member = (char *)target + row->member;
@@ -69,6 +88,7 @@ static int take_value(const struct option_row *row, const char *text, void *targ
     case OPTION_TEXT: *(const char **)member = text ? text : ""; return 0;
     case OPTION_VALUE: *(int *)member = (int)row->low; return 0;
     case OPTION_NUMBER: return take_number(row, text, (int *)member);
+    case OPTION_FLAGS: return take_flags(row, text, (int *)member);
     default: return row->take ? row->take(target, text) : 0;
     }
 }

@@ -18,6 +18,7 @@ enum option_kind {
     OPTION_TEXT,                /* sets a text to its argument, or to "" without one */
     OPTION_VALUE,               /* sets an int or an enum to `low` */
     OPTION_NUMBER,              /* sets an int to its argument, a whole number from low to high */
+    OPTION_FLAGS,               /* sets an int to flags of SAM, at most `high` */
     OPTION_CALL,                /* calls `take`, if there is one */
 };
 
@@ -99,6 +100,10 @@ int option_table_parse_all(const struct option_table *table, int argc, char **ar
 
 /* Parses a whole decimal number; clamps it to the range of long. Returns 0 or -1. */
 int option_number(const char *text, long *value);
+
+/* Parses flags of SAM: a number such as 1024 or 0x400, or names such as DUP,QCFAIL. Returns 0 or
+   -1. */
+int option_flags(const char *text, int *flags);
 
 /*
  * Splits `text` into words (words.h) and parses the options in them. Returns 0, or -1 after a

@@ -159,8 +159,8 @@ class Options(CliTest):
 
     def test_wrong_values_are_refused(self):
         for option, value in (("-c", "1,2"), ("-c", "5,1,1"), ("-c", "1,9,0"), ("-f", "NOFLAG"),
-                              ("-F", "x"), ("-l", "-3"), ("-m", "1.5"), ("-q", "a"), ("-i", "-1"),
-                              ("--GC-depth", "0")):
+                              ("-F", "x"), ("-f", "2x"), ("-l", "-3"), ("-m", "1.5"),
+                              ("-q", "a"), ("-i", "-1"), ("--GC-depth", "0")):
             with self.subTest(option=option, value=value):
                 self.refused(f"{option} {value} {self.path('x')}", option, f"'{value}'")
         self.refused(f"-g 3 {self.path('x')}", "-g needs the targets of -t")
