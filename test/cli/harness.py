@@ -88,6 +88,9 @@ def sanitized(*kinds):
     return any(f"__{kind}_init".encode() in program for kind in kinds or ("asan", "tsan"))
 
 
+MULTIQC = pathlib.Path(sys.prefix) / "bin/multiqc"
+needs_multiqc = unittest.skipUnless(MULTIQC.exists(), "MultiQC is not installed")
+
 own_memory_only = unittest.skipIf(os.access(SAMTOOLS, os.R_OK) and sanitized(),
                                   "a sanitizer's memory is not ours")
 
@@ -272,6 +275,15 @@ class CliTest(unittest.TestCase):
         finally:
             os.close(leader)
             os.close(follower)
+
+    def multiqc(self, folder):
+        """What MultiQC says of the reports in a folder: its data, which the report shows."""
+        found = self.path("found")
+        done = self.run_program([MULTIQC, "--no-report", "--quiet", "--outdir", found, folder],
+                                limit_s=300,    # its first start compiles Python
+                                env={"HOME": self.path("")})
+        self.assertEqual(done.status, 0, done.err)
+        return json_of(f"{found}/multiqc_data/multiqc_data.json")
 
     def limited(self, limit, *args, **how):
         """Runs rocksort under `ulimit -LIMIT`: "n 64" sets the hard and the soft limit of open files,

@@ -1,15 +1,10 @@
 """--markdup="--metrics FILE" and --json: MultiQC takes the files for those of Picard MarkDuplicates
 and samtools markdup, and shows their figures."""
 import pathlib
-import sys
-import unittest
 
 import bamfile
-from harness import CliTest, json_of
+from harness import CliTest, needs_multiqc
 
-MULTIQC = pathlib.Path(sys.prefix) / "bin/multiqc"
-# Its first start compiles Python.
-MULTIQC_LIMIT_S = 300
 GROUPS = "@RG\tID:a\tSM:s\tLB:one\n@RG\tID:b\tSM:s\tLB:two\n@RG\tID:c\tSM:s\tLB:one\n"
 
 
@@ -21,7 +16,7 @@ def pair(name, pos, group):
                                                      (147, pos + 150, pos, -200)))
 
 
-@unittest.skipUnless(MULTIQC.exists(), "MultiQC is not installed")
+@needs_multiqc
 class MultiQC(CliTest):
     def setUp(self):
         super().setUp()
@@ -39,12 +34,7 @@ class MultiQC(CliTest):
     def shown(self, *options):
         """What MultiQC says of the reports of a run with these options of --markdup."""
         self.sort_ok("--markdup=" + " ".join(options), "-o", self.path("out.bam"), self.source)
-        found = self.path("found")
-        done = self.run_program([MULTIQC, "--no-report", "--quiet", "--outdir", found,
-                                 self.path("reports")], limit_s=MULTIQC_LIMIT_S,
-                                env={"HOME": self.path("")})
-        self.assertEqual(done.status, 0, done.err)
-        return json_of(f"{found}/multiqc_data/multiqc_data.json")["report_saved_raw_data"]
+        return self.multiqc(self.path("reports"))["report_saved_raw_data"]
 
     def test_metrics_are_shown_with_libraries_summed(self):
         shown = self.shown("--use-libraries", "--metrics", self.path("reports/sample.txt"))

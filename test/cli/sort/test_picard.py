@@ -5,10 +5,8 @@ secondary and supplementary records, adapters, OQ tags, several or no read group
 and what Picard's CollectMultipleMetrics wrote for them, without and with the reference.
 """
 import pathlib
-import sys
-import unittest
 
-from harness import CliTest, json_of, text_of
+from harness import CliTest, needs_multiqc, text_of
 
 CASES = pathlib.Path(__file__).parent.parent / "picard"
 LEVELS = "LEVELS=ALL_READS,SAMPLE,LIBRARY,READ_GROUP"
@@ -16,7 +14,6 @@ PLAIN = ("alignment_summary_metrics", "base_distribution_by_cycle_metrics", "ins
          "quality_by_cycle_metrics", "quality_distribution_metrics", "quality_yield_metrics")
 GC_BIAS = ("gc_bias.detail_metrics", "gc_bias.summary_metrics")
 SPILLING = 100_000
-MULTIQC = pathlib.Path(sys.prefix) / "bin/multiqc"
 
 
 def body(text):
@@ -113,16 +110,13 @@ class Picard(CliTest):
                      str(CASES / "0.sam"))
         self.assertIn("a b=c.quality_yield_metrics", self.files())
 
-    @unittest.skipUnless(MULTIQC.exists(), "MultiQC is not installed")
+    @needs_multiqc
     def test_multiqc_shows_all_files_as_one_sample(self):
         prefix = self.path("reports/sample")
         pathlib.Path(self.path("reports")).mkdir()
         self.sort_ok(f"--picard=R={CASES}/1.fa {prefix}", "-o", self.path("out.bam"),
                      str(CASES / "1.sam"))
-        done = self.run_program([MULTIQC, "--no-report", "--quiet", "--outdir", self.path("found"),
-                                 self.path("reports")], limit_s=300, env={"HOME": self.path("")})
-        self.assertEqual(done.status, 0, done.err)
-        shown = json_of(self.path("found/multiqc_data/multiqc_data.json"))["report_saved_raw_data"]
+        shown = self.multiqc(self.path("reports"))["report_saved_raw_data"]
         names = {key: {name.split("_")[0] for name in value} for key, value in shown.items()
                  if key.startswith("multiqc_picard")}
         self.assertEqual(set().union(*names.values()), {"sample"}, names)

@@ -6,17 +6,13 @@ import os
 import pathlib
 import random
 import re
-import sys
-import unittest
 
 import bamfile
 import templates
 from checkpoints import KilledTest
-from harness import ROOT, CliTest, json_of, needs_pysam, text_of
+from harness import ROOT, CliTest, needs_multiqc, needs_pysam, text_of
 from test_counts import SPILLING, Records, reference_text, some_refs
 
-MULTIQC = pathlib.Path(sys.prefix) / "bin/multiqc"
-MULTIQC_LIMIT_S = 300       # its first start compiles Python
 TAGS = ("BC:Z:ACGT", "QT:Z:IIII", "NM:i:3", "MD:Z:10", "xi:i:-70000", "xs:i:300", "xf:f:1.5",
         "xb:B:S,1,2,3", "RT:Z:ACG", "xc:A:q", "BC:Z:TT")
 # What is drawn; each with a chance.
@@ -150,16 +146,11 @@ class Qc(CliTest):
             result = self.rocksort(option, "-", "-o", self.path("out.bam"), self.source)
             self.assert_error(result, option, "without its ending")
 
-    @unittest.skipUnless(MULTIQC.exists(), "MultiQC is not installed")
+    @needs_multiqc
     def test_multiqc_shows_one_sample(self):
         self.sort_ok("--qc", self.path("reports/sample"), "--markdup", "-o",
                      self.path("out.bam"), self.source)
-        found = self.path("found")
-        done = self.run_program([MULTIQC, "--no-report", "--quiet", "--outdir", found,
-                                 self.path("reports")], limit_s=MULTIQC_LIMIT_S,
-                                env={"HOME": self.path("")})
-        self.assertEqual(done.status, 0, done.err)
-        shown = json_of(f"{found}/multiqc_data/multiqc_data.json")
+        shown = self.multiqc(self.path("reports"))
         samples = {sample for table in shown["report_general_stats_data"].values()
                    for sample in table}
         self.assertEqual(samples, {"sample"})
