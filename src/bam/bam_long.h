@@ -38,6 +38,36 @@ static inline int64_t bam_cigar_reference_bases(struct bam_cigar cigar)
     return n_bases;
 }
 
+/* A walk through the operations of a CIGAR: for (walk = bam_cigar_walk(...);
+   bam_cigar_next(&walk);). */
+struct bam_cigar_walk {
+    const uint8_t *next, *end;
+    int op, type;               /* of the current operation: BAM_CMATCH ..., bam_cigar_type */
+    int64_t n;                  /* its length */
+    int64_t at, pos;            /* where it begins, in the read and on the reference */
+};
+
+static inline struct bam_cigar_walk bam_cigar_walk(struct bam_cigar cigar, int64_t pos)
+{
+    return (struct bam_cigar_walk){.next = cigar.ops, .end = cigar.ops + 4 * cigar.n_ops,
+                                   .pos = pos};
+}
+
+/* Goes to the next operation, at first to the first one. Returns false after the last one. */
+static inline bool bam_cigar_next(struct bam_cigar_walk *walk)
+{
+    enum { CONSUMES_READ = 1, CONSUMES_REFERENCE = 2 };         /* see bam_cigar_type */
+    if (walk->type & CONSUMES_READ) walk->at += walk->n;
+    if (walk->type & CONSUMES_REFERENCE) walk->pos += walk->n;
+    if (walk->next == walk->end) return false;
+    uint32_t op = get_u32(walk->next);
+    walk->next += 4;
+    walk->op = (int)bam_cigar_op(op);
+    walk->type = bam_cigar_type(walk->op);
+    walk->n = bam_cigar_oplen(op);
+    return true;
+}
+
 /* The extent of an alignment, in bases, and the clips at the ends of the read. */
 struct bam_extent {
     int64_t reference;          /* covered */

@@ -124,16 +124,10 @@ static void count_aligned_bases(uint64_t *sums, struct walk *walk,
                                 const struct fasta_window *window)
 {
     const struct picard_read *read = walk->read;
-    size_t at = 0;
-    int64_t pos = read->pos;
-    for (size_t i = 0; i < read->cigar.n_ops; i++) {
-        uint32_t op = get_u32(read->cigar.ops + 4 * i);
-        int type = bam_cigar_type(bam_cigar_op(op));
-        size_t n = bam_cigar_oplen(op);
-        if (type == 3) count_block(walk, at, n, pos, window);
-        sums[SUM_INDELS] += bam_cigar_op(op) == BAM_CINS || bam_cigar_op(op) == BAM_CDEL;
-        if (type & 1) at += n;
-        if (type & 2) pos += (int64_t)n;
+    struct bam_cigar_walk step = bam_cigar_walk(read->cigar, read->pos);
+    while (bam_cigar_next(&step)) {
+        if (step.type == 3) count_block(walk, (size_t)step.at, (size_t)step.n, step.pos, window);
+        sums[SUM_INDELS] += step.op == BAM_CINS || step.op == BAM_CDEL;
     }
     sums[SUM_ALIGNED_BASES] += walk->n_aligned;
     sums[SUM_MISMATCHES] += walk->n_mismatches;

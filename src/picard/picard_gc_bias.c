@@ -43,20 +43,13 @@ static int find_bin(struct fasta_window *window, int32_t tid, int64_t at, int *b
 static uint64_t count_errors(const struct picard_read *read, const struct fasta_window *window)
 {
     uint64_t n_errors = 0;
-    size_t at = 0;
-    int64_t pos = read->pos;
-    for (size_t i = 0; i < read->cigar.n_ops; i++) {
-        uint32_t op = get_u32(read->cigar.ops + 4 * i);
-        int type = bam_cigar_type(bam_cigar_op(op));
-        size_t n = bam_cigar_oplen(op);
-        if (bam_cigar_op(op) == BAM_CINS || bam_cigar_op(op) == BAM_CDEL) n_errors += n;
-        for (size_t j = 0; type == 3 && j < n && at + j < read->n_bases; j++) {
-            int64_t on = pos + (int64_t)j;
-            n_errors += on < window->end &&
-                        read->forward[at + j] != window->codes[on - window->begin];
-        }
-        if (type & 1) at += n;
-        if (type & 2) pos += (int64_t)n;
+    struct bam_cigar_walk step = bam_cigar_walk(read->cigar, read->pos);
+    while (bam_cigar_next(&step)) {
+        const int64_t n_bases = (int64_t)read->n_bases;
+        if (step.op == BAM_CINS || step.op == BAM_CDEL) n_errors += (uint64_t)step.n;
+        for (int64_t i = 0; step.type == 3 && i < step.n && step.at + i < n_bases; i++)
+            n_errors += step.pos + i < window->end &&
+                        read->forward[step.at + i] != window->codes[step.pos + i - window->begin];
     }
     return n_errors;
 }

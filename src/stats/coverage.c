@@ -231,18 +231,16 @@ static uint64_t add_span(struct coverage_part *part, int64_t begin, int64_t end)
 }
 
 /* Sums the qualities of a record's bases that are on the last reference, if not all of them are. */
-static uint64_t sum_cut_quals(const struct coverage_part *part, struct bam_cigar cigar, int64_t x,
+static uint64_t sum_cut_quals(const struct coverage_part *part, struct bam_cigar cigar, int64_t pos,
                               const uint8_t *quals)
 {
     uint64_t sum = 0;
-    for (const uint8_t *at = cigar.ops; at < cigar.ops + 4 * cigar.n_ops; at += 4) {
-        int64_t n = bam_cigar_oplen(get_u32(at));
-        int type = bam_cigar_type(bam_cigar_op(get_u32(at)));
-        int64_t begin = x < 0 ? 0 : x, end = x + n < part->ref_bases ? x + n : part->ref_bases;
-        if (type == ON_BOTH && begin < end)
-            sum += sum_bytes(quals + (begin - x), (size_t)(end - begin));
-        if (type & CONSUMES_READ) quals += n;
-        if (type & CONSUMES_REFERENCE) x += n;
+    struct bam_cigar_walk step = bam_cigar_walk(cigar, pos);
+    while (bam_cigar_next(&step)) {
+        int64_t begin = step.pos < 0 ? 0 : step.pos, end = step.pos + step.n;
+        if (end > part->ref_bases) end = part->ref_bases;
+        if (step.type == ON_BOTH && begin < end)
+            sum += sum_bytes(quals + step.at + (begin - step.pos), (size_t)(end - begin));
     }
     return sum;
 }
