@@ -44,7 +44,6 @@ man               program man-db           -           -           test?
 mandoc            program mandoc           -           -           test?
 zsh               program zsh              -           -           test?
 fish              program fish             -           -           test?
-eatmydata         program eatmydata        -           -           test?
 fuse3             library libfuse3-dev     libfuse     -           spindle,test?,bench?
 fusermount3       program fuse3            -           -           test?,bench?
 java              program default-jre-headless openjdk openjdk test?

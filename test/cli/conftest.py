@@ -4,7 +4,6 @@ At the end: a line for each reason to skip, and `N passed, N failed, N skipped`.
 """
 
 import collections
-import ctypes.util
 import os
 import pathlib
 
@@ -25,10 +24,6 @@ def pytest_configure(config):
         if not os.access(build / program, os.X_OK):
             raise pytest.UsageError(f"no {program} in {build}: build it first")
     os.environ["ROCKSORT_BUILD_DIR"] = str(build)
-    # Lets programs skip syncs, which are a fifth of the time, and more on a busy disk.
-    library = ctypes.util.find_library("eatmydata")
-    if library and b"an_init" not in (build / "samtools").read_bytes():
-        os.environ.setdefault("LD_PRELOAD", library)
 
 
 def pytest_collection_modifyitems(items):
